@@ -19,7 +19,7 @@ export default defineConfig(({ mode }) => ({
       // What is read is here already: in place of the line and its calls stands something that asks nobody.
       name: "still",
       enforce: "pre" as const,
-      resolveId: (source: string) => (/\/view\/live\.ts$|^\.\/live\.ts$/.test(source) ? resolve(here, "src/share/still.ts") : undefined),
+      resolveId: (source: string) => (/\/view\/live\.ts$|^\.\/live\.ts$/.test(source) ? resolve(here, "src/share/offline-api.ts") : undefined),
     },
   ],
   define: { READ_ONLY: "true" },

@@ -55,7 +55,7 @@ test('an ask that another tab answered goes away by itself', async () => {
 
   // Was: the session was said to work, and the call to run, while both waited for a person.
   await one.locator('.session-head').getByText('Needs you').waitFor();
-  await one.locator('.card.tool').getByText('waits for you').waitFor();
+  await one.locator('.card.tool').getByText('waiting for you').waitFor();
 
   await one.getByRole('button', { name: 'Deny', exact: true }).click();
 
@@ -84,7 +84,7 @@ test('"always" says what it would allow before it allows it', async () => {
   desk.provider.will(calls('bash', { command: 'git status', description: 'Looks' }), says('Looked.'));
   await ask(session);
   const page = await desk.tab(`/s/${session.id}`);
-  await page.getByRole('button', { name: 'Always', exact: true }).click();
+  await page.getByRole('button', { name: 'Allow always', exact: true }).click();
   await page.locator('.always code').first().waitFor();
   assert.match(await page.locator('.always').innerText(), /bash git/);
 
@@ -119,6 +119,8 @@ test('an ask of a sub-agent stands in the dock of its root, with who asks, and i
   await dock.getByText('touch by-the-child').waitFor();
   assert.match(await dock.locator('.chain').innerText(), /^The root › .*Touch a file/);
   await page.locator('.card.task').getByText('Needs you').waitFor();
+  // What the child does now is seen without looking inside.
+  await page.locator('.card.task .newest-call', { hasText: 'touch by-the-child' }).waitFor();
   await dock.getByRole('button', { name: 'Allow once' }).click();
   await page.locator('.step .prose', { hasText: 'All is done.' }).waitFor();
   assert.ok(existsSync(join(desk.world.project, 'by-the-child')));
@@ -160,6 +162,7 @@ test('a change is asked for with its diff, and a denial can say why', async () =
   await ask(session);
   const dock = page.locator('[data-ask]');
   await dock.locator('.diff', { hasText: 'second line' }).waitFor();
+  await dock.locator('.wanted code', { hasText: 'wanted.txt' }).waitFor();
 
   await dock.getByRole('button', { name: 'Deny and say why' }).click();
   await dock.getByLabel('What should it do instead?').fill('Write it into notes.txt');
@@ -234,7 +237,7 @@ test('prompts that waited when the server was restarted are answered when somebo
   await desk.restart();
   desk.provider.will(says('The second answer.'));
   // Was: a prompt that was two seconds old at most was never shown as waiting.
-  await page.getByRole('button', { name: 'Answer them now' }).click();
+  await page.getByRole('button', { name: 'Resume' }).click();
 
   await page.locator('.step .prose', { hasText: 'The second answer.' }).waitFor();
   await page.locator('.queue').waitFor({ state: 'detached' });

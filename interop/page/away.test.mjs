@@ -55,7 +55,7 @@ test('after a click in the settings a hidden page tells what needs somebody, and
   await page.goto(`${desk.server.url}/settings`);
   await live(page);
   assert.deepEqual(await page.evaluate(() => globalThis.Notification.permission), 'default', 'nobody is asked before a click');
-  await page.getByLabel('Tell me when something needs me').check();
+  await page.getByLabel('Notify me when a session needs me').check();
   await until('it is kept', () => page.evaluate(() => JSON.parse(localStorage.getItem('sturdy.preferences') ?? '{}').notices === true));
   await page.reload();
   await live(page);
@@ -129,7 +129,7 @@ test('a server with another store in its place: everything is read anew, and wha
   await page.locator('.list-row', { hasText: made.title }).waitFor();
   await page.locator('.list-row', { hasText: 'Of the old store' }).waitFor({ state: 'detached' });
   await live(page);
-  await page.getByText('This session is gone').waitFor();
+  await page.getByText('This session no longer exists').waitFor();
   await page.locator('.list-row', { hasText: made.title }).getByRole('link').click();
   await desk.prompt(made, 'New words');
   await page.locator('.prompt-text', { hasText: 'New words' }).waitFor();

@@ -32,7 +32,7 @@ afterEach(async () => {
   await desk.rest();
 });
 
-const hits = (page) => page.getByRole('region', { name: 'In what was said' }).locator('.hits a');
+const hits = (page) => page.getByRole('region', { name: 'In messages' }).locator('.hits a');
 
 test('a search is narrowed by who said it, what it stands in, tool, project and time, and the address leads there again', async () => {
   const session = await desk.session({ title: 'Where a quokka was' });
@@ -42,31 +42,31 @@ test('a search is narrowed by who said it, what it stands in, tool, project and 
   const choose = (label, value) => page.getByRole('combobox', { name: label }).selectOption(value);
   const kinds = async () => (await hits(page).locator('.list-meta > span:first-of-type').allInnerTexts()).join();
   const shows = (expected) => until(`the hits are ${expected}`, async () => (await kinds()) === expected);
-  await shows('call,text,text');
+  await shows('tool call,text,text');
   await page.getByRole('region', { name: 'In titles' }).getByText('Where a quokka was').waitFor();
 
-  await choose('Who said it', 'By you');
+  await choose('Author', 'By you');
   await shows('text');
   await page.getByRole('region', { name: 'In titles' }).waitFor({ state: 'detached' });
   await page.getByRole('searchbox', { name: 'Search' }).fill('quokk');
-  await choose('Who said it', 'By the model');
-  await shows('call,text');
+  await choose('Author', 'By the model');
+  await shows('tool call,text');
   await choose('Tool', 'bash');
-  await shows('call');
+  await shows('tool call');
   await hits(page).getByText('bash', { exact: true }).waitFor();
-  await choose('What it stands in', 'In outputs');
-  await shows('output');
-  await choose('How old', 'Of the last 7 days');
+  await choose('Part', 'In tool outputs');
+  await shows('tool output');
+  await choose('Time', 'Last 7 days');
   await choose('Project', { index: 1 });
-  await shows('output');
+  await shows('tool output');
   await picture(page, 'search-narrowed');
   const address = new URL(page.url()).searchParams;
   assert.deepEqual(Object.fromEntries(address), { q: 'quokk', project: session.projectID, role: 'assistant', kind: 'output', tool: 'bash', days: '7' });
 
   await page.reload();
-  await shows('output');
-  await page.getByRole('button', { name: 'Search everything' }).click();
-  await shows('call,text,text');
+  await shows('tool output');
+  await page.getByRole('button', { name: 'Clear filters' }).click();
+  await shows('tool call,text,text');
   assert.equal(new URL(page.url()).search, '?q=quokk');
 });
 
@@ -78,7 +78,7 @@ test('models, agents and commands are chosen by typing a few letters of them', a
   await composer.getByLabel('Model').waitFor();
   const pick = async (typed, name) => {
     await page.keyboard.press('Control+k');
-    const field = page.getByRole('combobox', { name: 'Go to a session or a place' });
+    const field = page.getByRole('combobox', { name: 'Go to a session, page or command' });
     await field.fill(typed);
     const option = page.getByRole('option', { name });
     await option.waitFor();
@@ -104,9 +104,9 @@ test('away from a composer no model is offered', async () => {
   const page = await desk.tab('/board');
   await live(page);
   await page.keyboard.press('Control+k');
-  await page.getByRole('combobox', { name: 'Go to a session or a place' }).fill('story');
+  await page.getByRole('combobox', { name: 'Go to a session, page or command' }).fill('story');
 
-  await page.getByRole('option', { name: /Search everything/ }).waitFor();
+  await page.getByRole('option', { name: /Search all sessions/ }).waitFor();
   assert.equal(await page.getByRole('option', { name: /^Model/ }).count(), 0);
 });
 
@@ -117,9 +117,9 @@ test('a key of a person\'s own choice works in place of the usual one, and a key
   await button.getByText('Press a key').waitFor();
 
   await page.keyboard.press('j');
-  await page.getByRole('alert').getByText('j is taken by “Next message”').waitFor();
+  await page.getByRole('alert').getByText('j is already used for “Next message”').waitFor();
   await page.keyboard.press('F2');
-  await page.getByRole('alert').getByText('one sign').waitFor();
+  await page.getByRole('alert').getByText('one character').waitFor();
   await page.keyboard.press('x');
   await button.getByText('x', { exact: true }).waitFor();
   await picture(page, 'keys');
@@ -132,7 +132,7 @@ test('a key of a person\'s own choice works in place of the usual one, and a key
   // After a reload, and until the usual keys are taken again.
   await page.goto(`${desk.server.url}/settings`);
   await button.getByText('x', { exact: true }).waitFor();
-  await page.getByRole('button', { name: 'Usual keys' }).click();
+  await page.getByRole('button', { name: 'Reset to defaults' }).click();
   await button.getByText('n', { exact: true }).waitFor();
   await button.click();
   await page.keyboard.press('Escape');
@@ -145,10 +145,10 @@ test('both keys of a way to a place can be changed', async () => {
   const page = await desk.tab('/settings');
   await page.getByRole('button', { name: 'Change the key of “Go to the board”' }).click();
   await page.keyboard.press('s');
-  await page.getByRole('alert').getByText('s is taken by “Go to the search”').waitFor();
+  await page.getByRole('alert').getByText('s is already used for “Go to search”').waitFor();
   // Taken by another first key, which is not in its way.
   await page.keyboard.press('j');
-  await page.getByRole('button', { name: 'Change the key of “Go, with one of the keys below”' }).click();
+  await page.getByRole('button', { name: 'Change the key of “Go to …, then one of the keys below”' }).click();
   await page.keyboard.press('G');
   await page.getByRole('heading', { name: 'Shortcuts' }).click();
 

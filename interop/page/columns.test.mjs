@@ -62,14 +62,14 @@ test('columns are made wider by dragging and by keys, folded, and stay so', asyn
   await live(page);
   const widths = () => page.evaluate(() => [document.querySelector('.rail').offsetWidth, document.querySelector('.side').offsetWidth]);
   assert.deepEqual(await widths(), [280, 420]);
-  const edge = page.getByRole('separator', { name: 'Width of the list' });
+  const edge = page.getByRole('separator', { name: 'List width' });
   const box = await edge.boundingBox();
 
   await page.mouse.move(box.x + box.width / 2, 300);
   await page.mouse.down();
   await page.mouse.move(box.x + box.width / 2 + 60, 300);
   await page.mouse.up();
-  await page.getByRole('separator', { name: 'Width of the panel' }).focus();
+  await page.getByRole('separator', { name: 'Panel width' }).focus();
   await page.keyboard.press('ArrowLeft');
 
   await until('both are wider', async () => String(await widths()) === '340,436');
@@ -84,6 +84,44 @@ test('columns are made wider by dragging and by keys, folded, and stay so', asyn
   await until('the list is folded', async () => (await widths())[0] < 60);
   await page.getByRole('button', { name: 'Show the list' }).click();
   await until('the list is there', async () => (await widths())[0] === 280);
+});
+
+test('forks and sub-agents stand below the session they came from, where the newest of them would', async () => {
+  const origin = await desk.session({ title: 'The origin' });
+  await desk.prompt(origin, 'first words');
+  const other = await desk.session({ title: 'Another session' });
+  await desk.prompt(other, 'words');
+  const child = await desk.session({ title: 'A sub-agent', parentID: origin.id });
+  const fork = await desk.server.tell('POST', `/session/${origin.id}/fork`, {});
+  const page = await desk.tab('/');
+  await live(page);
+  const rows = page.locator('.list-row');
+  await rows.filter({ hasText: fork.title }).first().waitFor();
+
+  const titles = (await rows.locator('.list-title').allInnerTexts()).filter((title) => [origin, other, child, fork].some((one) => one.title === title));
+  assert.deepEqual(titles, ['The origin', fork.title, 'A sub-agent', 'Another session']);
+  // A fork has a sign, a sub-agent has none.
+  const isIn = (title) => page.locator('.list-row.is-child', { has: page.getByText(title, { exact: true }) });
+  assert.equal(await isIn(fork.title).getByText('Fork', { exact: true }).count(), 1);
+  assert.equal(await isIn('A sub-agent').getByText('Fork', { exact: true }).count(), 0);
+  assert.equal(await isIn('Another session').count(), 0);
+});
+
+test('a list that is folded stays so on the way from page to page', async () => {
+  // Was: going to another kind of page showed it again, on a tablet over the page.
+  const page = await desk.tab('/');
+  await live(page);
+  await page.getByRole('button', { name: 'Hide the list' }).click();
+  await page.locator('.list').waitFor({ state: 'hidden' });
+  await page.getByRole('link', { name: 'Board' }).click();
+  await page.getByRole('heading', { name: 'Board' }).waitFor();
+  assert.equal(await page.locator('.list').isVisible(), false);
+
+  const tablet = await desk.tab('/', { width: 820, height: 1100 });
+  await live(tablet);
+  await tablet.getByRole('link', { name: 'Usage' }).click();
+  await tablet.getByRole('heading', { name: 'Usage' }).waitFor();
+  assert.equal(await tablet.locator('.list').isVisible(), false);
 });
 
 test('on a tablet the list is a drawer that closes when a session is opened', async () => {

@@ -10,6 +10,7 @@ import { reservePort } from '../lib/port.mjs';
 import { Provider } from '../lib/provider.mjs';
 import { Server } from '../lib/server.mjs';
 import { World } from '../lib/world.mjs';
+import { Tabs } from './tabs.mjs';
 
 export const STORY = { providerID: 'demo', modelID: 'story' };
 export const ECHO = { providerID: 'demo', modelID: 'echo' };
@@ -39,6 +40,13 @@ async function serveFrom(folder, context, origin) {
   });
 }
 
+/** In the page: what its policy forbids is an error. */
+function watchPolicy() {
+  document.addEventListener('securitypolicyviolation', (event) => {
+    console.error(`policy: ${event.violatedDirective} ${event.blockedURI} ${event.sample}`);
+  });
+}
+
 export class Desk {
   static async open({ args = [], env = {}, config = {} } = {}) {
     const desk = new Desk();
@@ -50,6 +58,7 @@ export class Desk {
     desk.options = { args, env, port: await reservePort() };
     desk.server = await Server.start(desk.world, desk.options);
     desk.browser = await openBrowser(chromium);
+    desk.pool = new Tabs(desk.browser);
     desk.tabs = [];
     return desk;
   }
@@ -76,22 +85,21 @@ export class Desk {
   }
 
   /**
-   * A tab that watches itself. It talks to the server, or to what stands before it (`at`).
+   * A tab that watches itself. It talks to the server, or to what stands before it (`at`). It may have been used by an
+   * earlier test, unless it has to be fresh: with an empty cache and a process of its own.
    * @param {string} path
-   * @param {{ width?: number, height?: number, touch?: boolean, theme?: 'light' | 'dark', context?: import('playwright-core').BrowserContext, allow?: RegExp, at?: { url: string, port: string }, more?: import('playwright-core').BrowserContextOptions }} [options]
+   * @param {{ width?: number, height?: number, touch?: boolean, theme?: 'light' | 'dark', context?: import('playwright-core').BrowserContext, isFresh?: boolean, allow?: RegExp, at?: { url: string, port: string }, more?: import('playwright-core').BrowserContextOptions }} [options]
    */
-  async tab(path, { width = 1440, height = 900, touch = false, theme = 'light', context, allow, at = this.server, more = {} } = {}) {
-    const made = context ?? (await this.browser.newContext({
-      viewport: { width, height },
-      hasTouch: touch,
-      isMobile: touch,
-      colorScheme: theme,
-      reducedMotion: 'reduce',
-      ...more,
+  async tab(path, { width = 1440, height = 900, touch = false, theme = 'light', context, isFresh, allow, at = this.server, more } = {}) {
+    const own = context === undefined ? undefined : { page: await context.newPage(), context, isMarked: true };
+    // What stands before the server goes with its test, and its address with it.
+    const isOnce = isFresh || at !== this.server;
+    const opened = own ?? (await this.pool.open({ width, height, touch, theme, isFresh: isOnce, more, origin: at.url }, async (made) => {
+      made.setDefaultTimeout(PATIENCE_MS);
+      await made.addInitScript(watchPolicy);
+      if (FILES) await serveFrom(FILES, made, at.url);
     }));
-    made.setDefaultTimeout(PATIENCE_MS);
-    if (FILES && context === undefined) await serveFrom(FILES, made, at.url);
-    const page = await made.newPage();
+    const { page } = opened;
     const wrong = [];
     page.on('console', (said) => {
       if (said.type() === 'error' && !(allow ?? /net::ERR|Failed to load resource/).test(said.text())) wrong.push(`console: ${said.text()}`);
@@ -101,13 +109,8 @@ export class Desk {
       const url = new URL(request.url());
       if (['http:', 'https:', 'ws:', 'wss:'].includes(url.protocol) && url.port !== at.port) wrong.push(`request: ${request.url()}`);
     });
-    await page.addInitScript(() => {
-      document.addEventListener('securitypolicyviolation', (event) => {
-        console.error(`policy: ${event.violatedDirective} ${event.blockedURI} ${event.sample}`);
-      });
-    });
     await page.goto(at.url + path);
-    const tab = { page, context: made, wrong };
+    const tab = { ...opened, opened, wrong };
     this.tabs.push(tab);
     return page;
   }
@@ -119,7 +122,7 @@ export class Desk {
   }
 
   async leave() {
-    for (const tab of this.tabs) await tab.context.close();
+    for (const { opened } of this.tabs) await this.pool.close(opened);
     this.tabs = [];
   }
 

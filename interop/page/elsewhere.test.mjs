@@ -35,27 +35,27 @@ test('a share at another service is narrowed, hidden, looked at and taken back f
   const panel = page.getByRole('complementary', { name: 'Share' });
   const asked = [];
   page.on('request', (request) => asked.push(new URL(request.url()).origin));
-  await panel.getByRole('button', { name: 'Make a link', exact: true }).click();
-  await panel.getByText(`${service.url} keeps this share.`).waitFor();
+  await panel.getByRole('button', { name: 'Create link', exact: true }).click();
+  await panel.getByText(`Hosted by ${service.url}.`).waitFor();
   const { shareID } = await desk.server.tell('POST', `/sturdy/session/${session.id}/share`);
   const status = async (right) => (await service.ask('GET', `/api/share/${shareID}/data`, undefined, right ? { authorization: `Bearer ${right}` } : {})).status;
 
-  await panel.getByLabel('Who it is for').fill('The colleague');
-  await panel.getByRole('button', { name: 'Make another link' }).click();
+  await panel.getByLabel('Label').fill('The colleague');
+  await panel.getByRole('button', { name: 'Create another link' }).click();
   const link = await panel.getByRole('group', { name: 'The colleague' }).innerText();
   const right = new URL(link).hash.slice(1);
   assert.ok(link.startsWith(`${service.url}/share/${shareID}#stdy1.`), link);
   assert.equal(await status(right), 200);
 
-  await panel.getByLabel('Whoever has this link may read').uncheck();
+  await panel.getByLabel('Anyone with this link can read').uncheck();
   await until('the plain link opens nothing', async () => (await status()) === 401);
   assert.equal(await status(right), 200);
-  await panel.getByRole('button', { name: 'Ask every writer again' }).click();
-  await page.getByText('Every writer shows its right again.', { exact: true }).waitFor();
+  await panel.getByRole('button', { name: 'Re-authenticate writers' }).click();
+  await page.getByText('Writers must authenticate again.', { exact: true }).waitFor();
   await panel.getByRole('button', { name: 'Revoke The colleague' }).click();
   await panel.locator('[data-grant]').getByText('revoked').waitFor();
   assert.equal(await status(right), 403);
-  await panel.getByText('Who did what').click();
+  await panel.getByText('Audit log').click();
   for (const verb of ['attenuate', 'visibility', 'rotate', 'revoke']) await panel.locator('.audit li code', { hasText: new RegExp(`^${verb}$`) }).first().waitFor();
   assert.deepEqual([...new Set(asked)], [desk.server.url], 'the page asks its own server only');
 });

@@ -86,7 +86,7 @@ test('a call that a restart cuts short says that it may have acted, and the page
   await page.locator('.card.is-interrupted').waitFor();
   assert.deepEqual(await fate(page), ['interrupted', 'interrupted']);
   await page.locator('.card.is-interrupted summary').click();
-  await page.locator('.tool-error', { hasText: 'it may have acted and was not repeated' }).waitFor();
+  await page.locator('.tool-error', { hasText: 'the call may have taken effect and was not repeated' }).waitFor();
   await page.locator('.note', { hasText: 'Server restarted' }).getByRole('link', { name: '1 turn was interrupted.' }).waitFor();
   await page.locator('.error.is-thin', { hasText: 'the server was restarted' }).waitFor();
 });
@@ -180,10 +180,10 @@ test('words of an attempt that failed are kept, folded, beside the answer', asyn
 
 /** What the provider does, and what a person reads and can do. */
 const ERRORS = [
-  ['a refused key', (reply) => reply.refuse(401, 'The key is wrong'), /The provider refused|No key/, 'The key is wrong', 'Try again'],
+  ['a refused key', (reply) => reply.refuse(401, 'The key is wrong'), /The provider returned an error|No key/, 'The key is wrong', 'Try again'],
   ['a filtered answer', (reply) => reply.text('I would').finish('content_filter'), /Filtered by the provider|stopped by the provider's filter/, '', undefined],
   ['an answer that is cut', (reply) => reply.text('Once upon a').finish('length'), /cut at the output limit/i, '', undefined],
-  ['a request that is no good', (reply) => reply.refuse(400, 'This makes no sense'), /The provider refused/, 'This makes no sense', 'Try again'],
+  ['a request that is no good', (reply) => reply.refuse(400, 'This makes no sense'), /The provider returned an error/, 'This makes no sense', 'Try again'],
 ];
 for (const [name, script, title, hint, way] of ERRORS) {
   test(`${name} says what happened`, async () => {
@@ -200,13 +200,13 @@ for (const [name, script, title, hint, way] of ERRORS) {
 /** Errors as the server stores them, shown from a stream that a test speaks for: what no scripted provider brings about. */
 const STORED = [
   [{ name: 'ProviderAuthError', data: { providerID: 'acme', message: 'ACME_KEY is not set' } }, 'No key for acme', 'ACME_KEY is not set', 'Try again'],
-  [{ name: 'ContextOverflowError', data: { message: 'prompt is too long' } }, "The model's window is full", 'prompt is too long', 'Summarise and go on'],
+  [{ name: 'ContextOverflowError', data: { message: 'prompt is too long' } }, "The context window is full", 'prompt is too long', 'Compact and continue'],
   [{ name: 'ContentFilterError', data: { message: 'not this' } }, 'Filtered by the provider', 'not this', 'Continue'],
   [{ name: 'MessageOutputLengthError', data: {} }, 'Cut at the output limit', '', 'Continue'],
   [{ name: 'StructuredOutputError', data: { message: 'no colour', retries: 2 } }, 'The answer did not fit the schema after 2 tries', 'no colour', 'Try again'],
   [{ name: 'UnknownError', data: { message: 'broke', ref: 'err_1234' } }, 'Something went wrong', "Search the server's log for err_1234", 'Try again'],
-  [{ name: 'APIError', data: { message: 'Overloaded', statusCode: 529, isRetryable: true, responseBody: '{"type":"overloaded"}' } }, 'The provider refused (529)', 'Overloaded', 'Try again'],
-  [{ name: 'APIError', data: { message: 'Bad model', statusCode: 404, isRetryable: false } }, 'The provider refused (404)', 'Trying again would not help.', 'Try again'],
+  [{ name: 'APIError', data: { message: 'Overloaded', statusCode: 529, isRetryable: true, responseBody: '{"type":"overloaded"}' } }, 'The provider returned an error (529)', 'Overloaded', 'Try again'],
+  [{ name: 'APIError', data: { message: 'Bad model', statusCode: 404, isRetryable: false } }, 'The provider returned an error (404)', 'Retrying will not help.', 'Try again'],
   [{ name: 'SomethingNew' }, 'Something went wrong', 'SomethingNew', 'Try again'],
 ];
 

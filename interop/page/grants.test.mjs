@@ -25,15 +25,15 @@ async function shared(title) {
   await desk.prompt(session, `Words of ${title}`);
   const page = await desk.tab(`/s/${session.id}?panel=share`);
   await live(page);
-  await panel(page).getByRole('button', { name: 'Make a link', exact: true }).click();
-  await panel(page).getByRole('button', { name: 'Make another link' }).waitFor();
+  await panel(page).getByRole('button', { name: 'Create link', exact: true }).click();
+  await panel(page).getByRole('button', { name: 'Create another link' }).waitFor();
   return { session, page };
 }
 
 /** Makes a narrower link and gives its address. */
 async function grant(page, label) {
-  await panel(page).getByLabel('Who it is for').fill(label);
-  await panel(page).getByRole('button', { name: 'Make another link' }).click();
+  await panel(page).getByLabel('Label').fill(label);
+  await panel(page).getByRole('button', { name: 'Create another link' }).click();
   return panel(page).getByRole('group', { name: label }).innerText();
 }
 
@@ -45,7 +45,7 @@ test('a link for one reader ends at once when it is revoked, and the other stays
   assert.notEqual(first, second);
   const rows = panel(page).locator('[data-grant]');
   await until('both are listed', async () => (await rows.count()) === 2);
-  assert.match(await rows.filter({ hasText: 'The colleague' }).innerText(), /reads.*until/s);
+  assert.match(await rows.filter({ hasText: 'The colleague' }).innerText(), /read.*until/s);
   await picture(page, 'grants');
   const one = await desk.tab(new URL(first).pathname + new URL(first).hash);
   const two = await desk.tab(new URL(second).pathname + new URL(second).hash);
@@ -62,7 +62,7 @@ test('a link for one reader ends at once when it is revoked, and the other stays
   await desk.prompt(session, 'Said after one was revoked');
   await two.locator('.prompt-text', { hasText: 'Said after one was revoked' }).waitFor();
   assert.equal(await one.getByText('Said after one was revoked').count(), 0);
-  await panel(page).getByText('Who did what').click();
+  await panel(page).getByText('Audit log').click();
   const used = panel(page).locator('.audit li');
   await used.filter({ hasText: 'revoke' }).getByText('This server').waitFor();
   assert.equal(await used.filter({ hasText: 'attenuate' }).count(), 2);
@@ -76,25 +76,25 @@ test('a link is drawn as a QR code, and all links are taken back together', asyn
   await grant(page, 'A tablet');
 
   await panel(page).getByRole('button', { name: 'Show as QR code' }).first().click();
-  const code = panel(page).getByRole('img', { name: 'QR code: Opens the page for reading' });
+  const code = panel(page).getByRole('img', { name: 'QR code: Read-only link' });
   await code.waitFor();
   const box = await code.boundingBox();
   assert.ok(box && box.width > 150 && Math.abs(box.width - box.height) < 2, JSON.stringify(box));
   await panel(page).getByRole('button', { name: 'Revoke all' }).click();
   await until('both are revoked', async () => (await panel(page).locator('[data-grant].is-ended').count()) === 2);
-  await panel(page).getByRole('button', { name: 'Take the link back' }).click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Take the link back' }).click();
+  await panel(page).getByRole('button', { name: 'Stop sharing' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Stop sharing' }).click();
 
-  await panel(page).getByRole('button', { name: 'Make a link', exact: true }).waitFor();
+  await panel(page).getByRole('button', { name: 'Create link', exact: true }).waitFor();
   const { share } = await desk.server.tell('GET', `/session/${session.id}`);
   assert.equal(share, undefined);
 });
 
 test('a link that writes is bounded by kinds and by a number of changes', async () => {
   const { session, page } = await shared('Bounded');
-  await panel(page).getByLabel('What it may do').selectOption('drop_box');
-  await panel(page).getByLabel('At most so many changes').fill('5');
-  await panel(page).getByText('Only some kinds of changes').click();
+  await panel(page).getByLabel('Permissions').selectOption('drop_box');
+  await panel(page).getByLabel('Maximum number of changes').fill('5');
+  await panel(page).getByText('Limit to some kinds of changes').click();
   await panel(page).getByLabel('messages', { exact: true }).check();
   await panel(page).getByLabel('parts', { exact: true }).check();
 
@@ -117,7 +117,7 @@ test('all shares are listed, and each leads to its panel', async () => {
 
   await page.getByRole('main').getByRole('link', { name: /Listed/ }).click();
 
-  await panel(page).getByRole('button', { name: 'Make another link' }).waitFor();
+  await panel(page).getByRole('button', { name: 'Create another link' }).waitFor();
   assert.equal(await page.getByRole('heading', { level: 1 }).innerText(), 'Listed');
 });
 
@@ -129,7 +129,7 @@ test('a server that is not asked for a share says nothing of its right', async (
   await page.goto(`${desk.server.url}/s/${session.id}?panel=share`);
   await live(page);
 
-  await panel(page).getByRole('button', { name: 'Make a link', exact: true }).waitFor();
+  await panel(page).getByRole('button', { name: 'Create link', exact: true }).waitFor();
 
   assert.deepEqual(asked.filter((one) => one.includes('/share')), []);
 });
@@ -141,22 +141,22 @@ test('a narrow right to one session is made, used, looked at and taken back', as
   const page = await desk.tab(`/s/${session.id}?panel=access`);
   await live(page);
   const access = page.getByRole('complementary', { name: 'Access' });
-  await access.getByText('Nobody was given a right').waitFor();
+  await access.getByText('Nobody has been granted access').waitFor();
 
-  await access.getByLabel('Who it is for').fill('The reviewer');
-  await access.getByRole('checkbox', { name: 'prompts' }).check();
-  await access.getByText('Whoever may prompt may run commands.').waitFor();
-  await access.getByRole('checkbox', { name: 'prompts' }).uncheck();
-  await access.getByRole('button', { name: 'Give access' }).click();
+  await access.getByLabel('Label').fill('The reviewer');
+  await access.getByRole('checkbox', { name: 'send prompts' }).check();
+  await access.getByText('Whoever can send prompts can run commands.').waitFor();
+  await access.getByRole('checkbox', { name: 'send prompts' }).uncheck();
+  await access.getByRole('button', { name: 'Grant access' }).click();
   const reference = await access.getByLabel('The reviewer', { exact: true }).innerText();
   const row = access.locator('[data-access]', { hasText: 'The reviewer' });
-  await row.getByText(/reads/).waitFor();
+  await row.getByText(/read/).waitFor();
   const holder = (path) => desk.server.ask('GET', path, undefined, { authorization: `Bearer ${reference.trim()}` });
 
   assert.match(reference, /^stdy1\./);
   assert.match((await holder(`/session/${session.id}/message`)).text, /Words for the holder/);
   assert.ok((await holder(`/session/${other.id}/message`)).status >= 400);
-  await row.getByText('Who did what').click();
+  await row.getByText('Audit log').click();
   await row.locator('.audit li code').first().waitFor();
   await picture(page, 'access');
   await page.reload();
@@ -178,8 +178,8 @@ test('a share at another service says how much that service has yet to take', as
     await owner.server.tell('POST', `/session/${session.id}/share`, {});
     const page = await owner.tab(`/s/${session.id}?panel=share`);
     const side = panel(page);
-    const waiting = side.getByText(/on (its|their) way/);
-    await side.getByText(`${service.server.url} keeps this share`).waitFor();
+    const waiting = side.getByText(/not sent yet/);
+    await side.getByText(`Hosted by ${service.server.url}`).waitFor();
     await waiting.waitFor({ state: 'detached' });
 
     await service.server.kill();

@@ -90,7 +90,7 @@ test('a session with 50 MB of output opens without reading them, and shows one w
   await live(page);
   const opened = { ...seen };
   await page.locator('.card', { hasText: 'All of second_all' }).locator('summary').click();
-  const ask = page.getByRole('button', { name: 'Show it (25 MB)' });
+  const ask = page.getByRole('button', { name: 'Show (25 MB)' });
   await ask.waitFor();
   const unasked = seen.values.length;
   await ask.click();
@@ -136,7 +136,7 @@ test('a picture is read when it is drawn, and a value that is gone says so', { t
   assert.equal(await image.evaluate((element) => element.naturalWidth), 160);
   await page.route('**/sturdy/blob/**', (route) => route.fulfill({ status: 404, contentType: 'application/json', body: '{"name":"NotFoundError","data":{"message":"No"}}' }));
   await page.locator('.card', { hasText: 'All of gone_all' }).locator('summary').click();
-  await page.getByText('This is no longer kept').waitFor();
+  await page.getByText('This is no longer stored').waitFor();
 });
 
 test('what is large is saved without passing through the page', { timeout: 120_000 }, async () => {
@@ -156,7 +156,7 @@ test('what is large is saved without passing through the page', { timeout: 120_0
   const text = await saved(page.getByRole('button', { name: 'Save as a file' }));
   const file = await saved(page.getByRole('button', { name: 'Download notes.zip' }));
   await page.locator('.session-head').getByRole('button', { name: /^Menu/ }).click();
-  const whole = await saved(page.getByRole('menuitem', { name: 'Save as JSON' }));
+  const whole = await saved(page.getByRole('menuitem', { name: 'Export as JSON' }));
 
   assert.equal(text.name, 'saved_all.txt');
   assert.equal(text.bytes.toString(), output);

@@ -46,6 +46,39 @@ test('a server that answers 503 is waited for as long as it asks, and then nothi
   await page.locator('.step .prose', { hasText: 'Answer to while you were away' }).waitFor();
 });
 
+test('a line that is down says so after a moment, however often it is tried again meanwhile', async () => {
+  const page = await desk.tab('/favicon.svg');
+  await page.clock.install();
+  // The longest waits, so that a try falls into every moment of patience.
+  await page.addInitScript(() => (Math.random = () => 0.9));
+  await page.goto(`${desk.server.url}/board`);
+  await live(page);
+  let tries = 0;
+  await page.route('**/global/event*', (route) => {
+    tries += 1;
+    return route.abort();
+  });
+  const cut = page.waitForEvent('requestfailed', (request) => request.url().includes('/global/event'));
+
+  await page.clock.pauseAt(Date.now() + 1000);
+  await desk.server.kill();
+  await cut;
+  // Two seconds of its clock, in which it tries twice.
+  for (const wanted of [1, 2]) {
+    await page.clock.runFor(wanted === 1 ? 500 : 1000);
+    await until('it was tried again', () => tries === wanted);
+  }
+  await page.clock.runFor(500);
+
+  // Was: every try began the patience anew, and the page said that it was live.
+  assert.notEqual(await pill(page).getAttribute('data-line'), 'live');
+  const head = await page.locator('.rail-head').boundingBox();
+  const text = await pill(page).boundingBox();
+  assert.ok(head && text && text.height < 40 && text.x + text.width <= head.x + head.width, 'on one line, within the list');
+  await page.unroute('**/global/event*');
+  await desk.restart();
+});
+
 test('a session that could not be read while the server was away is read when the line is back, without a click', async () => {
   const session = await desk.session({ title: 'Read late' });
   await say(session, 'early words');
@@ -193,7 +226,7 @@ test('a session that is opened second streams, and going back shows what happene
 test('an address that names no session says so, and the list beside it stays live', async () => {
   for (const id of ['ses_0123456789abABCDEFGHIJKLMN', 'nonsense']) {
     const page = await desk.tab(`/s/${id}`);
-    await page.getByText('This session is gone').waitFor();
+    await page.getByText('This session no longer exists').waitFor();
     await live(page);
     const made = await desk.session({ title: `Made beside ${id}` });
     await page.locator('.list-row', { hasText: made.title }).waitFor();

@@ -38,7 +38,7 @@ test('a wrong password is refused in words, the right one opens the list, and it
 test('a code lets a phone in once, and logging out ends it', async () => {
   const page = await desk.tab('/settings');
   await enter(page, 'open sesame');
-  await page.getByRole('button', { name: 'Let a phone in' }).click();
+  await page.getByRole('button', { name: 'Log in another device' }).click();
   const address = await page.locator('pre', { hasText: '/login#once=' }).innerText();
 
   const phone = await desk.tab(new URL(address).pathname + new URL(address).hash, { width: 360, height: 740, touch: true });
@@ -54,10 +54,10 @@ test('a code lets a phone in once, and logging out ends it', async () => {
 test('a token for a program is made, seen once, and taken back', async () => {
   const page = await desk.tab('/settings');
   await enter(page, 'open sesame');
-  const section = page.getByRole('region', { name: 'Tokens for programs' });
-  await section.getByLabel('What it is for').fill('the nightly build');
-  await section.getByLabel('What it may do').selectOption('read');
-  await section.getByRole('button', { name: 'Make a token' }).click();
+  const section = page.getByRole('region', { name: 'API tokens' });
+  await section.getByLabel('Name').fill('the nightly build');
+  await section.getByLabel('Permissions').selectOption('read');
+  await section.getByRole('button', { name: 'Create token' }).click();
   const secret = await section.locator('pre').innerText();
   const ask = (method = 'GET') => desk.server.ask(method, '/session', undefined, { authorization: `Bearer ${secret}` });
   assert.equal((await ask()).status, 200);
@@ -66,7 +66,7 @@ test('a token for a program is made, seen once, and taken back', async () => {
   await page.reload();
   await section.getByText('the nightly build').waitFor();
   assert.equal(await section.locator('pre').count(), 0);
-  await section.getByRole('button', { name: 'Take back' }).click();
+  await section.getByRole('button', { name: 'Revoke' }).click();
 
   await section.getByText('None.').waitFor();
   assert.equal((await ask()).status, 401);

@@ -9,7 +9,7 @@
  * @param {() => void} [first] runs in the page before its own script
  */
 export async function measured(desk, path, ready, slow, first) {
-  const page = await desk.tab('/favicon.svg');
+  const page = await desk.tab('/favicon.svg', { isFresh: true });
   if (first !== undefined) await page.addInitScript(first);
   const network = await page.context().newCDPSession(page);
   await network.send('Network.enable');

@@ -34,7 +34,7 @@ test('a project that wants to start something is asked about by the page, and wh
     await picture(page, 'trust-phone');
     assert.equal(existsSync(join(other.world.project, 'marker-of-mcp')), false);
 
-    await dock.getByRole('button', { name: 'Trust until the server ends' }).tap();
+    await dock.getByRole('button', { name: 'Trust until the server stops' }).tap();
 
     await dock.waitFor({ state: 'detached' });
     await page.locator('.step .prose', { hasText: 'first' }).waitFor();
@@ -267,7 +267,7 @@ test('a server that shares nowhere does not offer it', async () => {
   const page = await desk.tab(`/s/${session.id}`);
   await live(page);
   await page.locator('.session-head').getByRole('button', { name: /^Menu/ }).click();
-  await page.getByRole('menuitem', { name: 'Save as JSON' }).waitFor();
+  await page.getByRole('menuitem', { name: 'Export as JSON' }).waitFor();
   await page.locator('.composer select').first().waitFor();
 
   // Was: it was offered everywhere, and refused when somebody wanted it.
@@ -306,7 +306,7 @@ test('a phone attaches a picture from its camera', async () => {
   const session = await desk.session({ title: 'With a picture' });
   const page = await desk.tab(`/s/${session.id}`, { width: 360, height: 740, touch: true });
   await live(page);
-  await page.getByRole('button', { name: 'Take a picture' }).waitFor();
+  await page.getByRole('button', { name: 'Take a photo' }).waitFor();
   const png = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64');
 
   await page.locator('input[type=file][accept="image/*"][capture]').setInputFiles({ name: 'photo.png', mimeType: 'image/png', buffer: png });
@@ -321,6 +321,33 @@ test('a phone attaches a picture from its camera', async () => {
   assert.deepEqual([file?.filename, file?.mime], ['photo.png', 'image/png']);
 });
 
+test('numbers of the header lead to what they count', async () => {
+  const session = await desk.session({ title: 'Counted' });
+  desk.provider.will(says('Counted.'));
+  await desk.server.tell('POST', `/session/${session.id}/message`, { model: MAIN, parts: [{ type: 'text', text: 'Count' }] });
+  const page = await desk.tab(`/s/${session.id}`);
+  await live(page);
+
+  await page.locator('.session-head').getByRole('link', { name: / of [\d,]+ tokens$/ }).click();
+
+  await page.getByRole('complementary', { name: 'Context' }).locator('.numbers').waitFor();
+  assert.match(page.url(), /panel=context$/);
+});
+
+test('what the settings cannot do is said', async () => {
+  const page = await desk.tab('/settings');
+  await live(page);
+  await page.route('**/sturdy/login/code', (route) => route.fulfill({ status: 507, json: { name: 'StorageError', data: { message: 'The disk is full' } } }));
+
+  // Was: nothing happened.
+  await page.getByRole('button', { name: 'Log in another device' }).click();
+
+  await page.getByRole('status').getByText('The disk is full').waitFor();
+  await page.unroute('**/sturdy/login/code');
+  await page.getByRole('button', { name: 'Log in another device' }).click();
+  await page.getByText('the URL works only here').waitFor();
+});
+
 test('forks are drawn as a tree, and lead to the message they left', async () => {
   const session = await desk.session({ title: 'Origin' });
   await desk.prompt(session, 'first words');
@@ -332,11 +359,12 @@ test('forks are drawn as a tree, and lead to the message they left', async () =>
   const panel = page.getByRole('complementary', { name: 'Family' });
 
   await panel.getByRole('link', { name: new RegExp(fork.title.replaceAll(/[()#]/g, '.')) }).waitFor();
+  await panel.getByRole('link', { name: /^Forked before .*second words$/ }).waitFor();
   await panel.locator('.tree .tree').getByRole('link', { name: new RegExp(again.title.replaceAll(/[()#]/g, '.')) }).waitFor();
   await panel.getByRole('link', { name: new RegExp(fork.title.replaceAll(/[()#]/g, '.')) }).click();
   await page.waitForURL(`**/s/${fork.id}`);
   await page.goto(`${desk.server.url}/s/${fork.id}?panel=family`);
-  await panel.getByRole('link', { name: /Origin.*to where it left/ }).click();
+  await panel.getByRole('link', { name: /Origin.*at the fork point/ }).click();
 
   await page.waitForURL(`**/s/${session.id}#${messages[2].info.id}`);
   await page.locator('.prompt:focus', { hasText: 'second words' }).waitFor();

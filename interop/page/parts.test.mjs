@@ -122,7 +122,8 @@ test('every part, tool, state and error reads the same to a screen reader: desk,
       await page.getByText('Changed 2 files').waitFor();
       const tree = await page.getByRole('feed').ariaSnapshot();
       trees.set(`${width} ${theme}`, tree.replaceAll(/\d\d:\d\d/g, 'HH:MM').replaceAll(/\b\d+(\.\d+)? m?s\b/g, 'N s').replaceAll(/\d+ min N s/g, 'N s').replaceAll(session.id, 'ID'));
-      await page.close();
+      desk.check();
+      await desk.leave();
     }
   }
 
@@ -210,9 +211,9 @@ test('what a command left running is listed, shows what it prints, and is stoppe
   const page = await desk.tab(`/s/${session.id}`);
   await live(page);
   await desk.server.tell('POST', `/session/${session.id}/prompt_async`, { parts: [{ type: 'text', text: 'start it' }] });
-  const dock = page.getByRole('region', { name: '1 process runs in the background' });
+  const dock = page.getByRole('region', { name: '1 background process' });
   await dock.waitFor();
-  await dock.getByText('1 process runs in the background').click();
+  await dock.getByText('1 background process').click();
   // What it prints before its command has ended is the output of the command.
   await until('it has printed', async () => {
     const [one] = await desk.server.tell('GET', `/sturdy/session/${session.id}/process`);
@@ -262,7 +263,7 @@ test('prompts that wait are listed, taken back into the composer, and answered',
 
 test('where a conversation was summarised stands a divider, with the summary, and what is older is dimmed', async () => {
   const session = await desk.session({ title: 'Summarised' });
-  desk.provider.will(says('A long answer.'), says('In short: nothing.'), says('And on it goes.'));
+  desk.provider.will(says('A long answer.'), says('In short: nothing.'), says('And on it goes.'), says('In short: still nothing.'));
   const say = (text) => desk.server.tell('POST', `/session/${session.id}/message`, { parts: [{ type: 'text', text }] });
   await say('a long question');
   await desk.server.tell('POST', `/session/${session.id}/summarize`, { providerID: 'scripted', modelID: 'main' });
@@ -277,7 +278,23 @@ test('where a conversation was summarised stands a divider, with the summary, an
 
   assert.equal(await page.locator('.prompt', { hasText: 'a long question' }).evaluate((one) => one.classList.contains('is-dimmed')), true);
   assert.equal(await page.locator('.prompt', { hasText: 'and now?' }).evaluate((one) => one.classList.contains('is-dimmed')), false);
-  await page.getByText('The model sees everything from here').first().waitFor();
+  // Was: every divider said so, also those before the newest.
+  await desk.server.tell('POST', `/session/${session.id}/summarize`, { providerID: 'scripted', modelID: 'main' });
+  await until('a second divider', async () => (await divider.count()) === 2);
+  await page.locator('.tail').getByText('The model sees everything from here').waitFor();
+  assert.equal(await page.getByText('The model sees everything from here').count(), 1);
+});
+
+test('a list of tasks has boxes, and no brackets', async () => {
+  const session = await desk.session({ title: 'Tasks' });
+  desk.provider.will(says('- [x] done\n- [ ] **open**\n- plain\n\n1. [x] loose\n\n   with a paragraph\n'));
+  await desk.server.tell('POST', `/session/${session.id}/message`, { parts: [{ type: 'text', text: 'list' }] });
+  const page = await desk.tab(`/s/${session.id}`);
+  await page.locator('.step .prose li').nth(3).waitFor();
+
+  // Was: "[x]" stood below each box.
+  assert.deepEqual((await page.locator('.step .prose li').allInnerTexts()).map((text) => text.trim().split(/\s+/).join(' ')), ['done', 'open', 'plain', 'loose with a paragraph']);
+  assert.deepEqual(await page.locator('.step .prose li input').evaluateAll((all) => all.map((box) => box.checked)), [true, false, true]);
 });
 
 test('a subtask shows whom it is given to, what they are to do, and what came of it', async () => {
@@ -313,11 +330,11 @@ test('a screen reader is told that an answer began, that a call finished and tha
   await desk.server.tell('POST', `/session/${session.id}/prompt_async`, { parts: [{ type: 'text', text: 'go' }] });
   const isHeard = (text) => until(`"${text}" is told`, () => page.evaluate((wanted) => globalThis.heard.includes(wanted), text));
 
-  await isHeard('Answer began');
+  await isHeard('Answer started');
   await isHeard('bash finished');
   gate.open();
   await isHeard('Answer complete, 2 words');
 
   const heard = await page.evaluate(() => globalThis.heard);
-  assert.deepEqual(heard.filter((text) => !/^(Answer (began|complete, \d+ words)|bash finished)$/.test(text)), []);
+  assert.deepEqual(heard.filter((text) => !/^(Answer (started|complete, \d+ words)|bash finished)$/.test(text)), []);
 });

@@ -59,7 +59,7 @@ test('the log shows the screen as it was, step by step, and leads back to now', 
   const now = await shown(page);
 
   await page.getByRole('button', { name: 'Log', exact: true }).click();
-  const slider = page.getByRole('slider', { name: 'Place in the log' });
+  const slider = page.getByRole('slider', { name: 'Log entry' });
   await slider.waitFor();
   // In an order of its own, forwards and back.
   for (const [position, screen] of seen.map((_, index) => seen[(index * 7) % seen.length])) {
@@ -83,6 +83,25 @@ test('the log shows the screen as it was, step by step, and leads back to now', 
   await page.getByRole('button', { name: 'Back to now' }).click();
   await page.getByLabel('Ask, or say what to do').waitFor();
   assert.deepEqual(await shown(page), now);
+});
+
+test('what ran at a moment of the past does not go on counting', async () => {
+  const session = await desk.session({ title: 'Stands still' });
+  desk.provider.will(calls('bash', { command: 'true', description: 'Runs' }), says('Ran.'));
+  await desk.server.tell('POST', `/session/${session.id}/message`, { parts: [{ type: 'text', text: 'run' }] });
+  const page = await desk.tab('/favicon.svg');
+  await page.clock.install();
+  await page.goto(`${desk.server.url}/s/${session.id}?panel=log`);
+  await page.getByRole('slider').focus();
+  await page.keyboard.press('Home');
+  const running = page.locator('.card .meta:has(.spin)');
+  for (let steps = 0; steps < 60 && (await running.count()) === 0; steps += 1) await page.getByRole('button', { name: 'Next entry' }).click();
+
+  await page.clock.fastForward('01:00:00');
+  await page.clock.runFor(1000);
+
+  // Was: by the clock of now.
+  assert.match(await running.innerText(), /^(running\s+)?0 s$/);
 });
 
 test('a copy is made from a moment of the past', async () => {
@@ -110,7 +129,7 @@ test('words are found in what was said in all sessions, and a hit leads to its m
   await live(page);
   await page.getByRole('searchbox', { name: 'Search' }).fill('PLATYPUS');
 
-  const hits = page.getByRole('region', { name: 'In what was said' });
+  const hits = page.getByRole('region', { name: 'In messages' });
   await hits.locator('mark', { hasText: 'platypus' }).first().waitFor();
   await picture(page, 'search');
   await hits.getByRole('link').last().click();
@@ -125,7 +144,7 @@ test('words are found in what was said in all sessions, and a hit leads to its m
 
   // A call far up, folded: it is unfolded, and what was found is in sight.
   await page.goto(`${desk.server.url}/search?q=wombat`);
-  await hits.getByRole('link').filter({ hasText: 'call' }).first().click();
+  await hits.getByRole('link').filter({ hasText: 'tool call' }).first().click();
   await inSight(page, page.locator('.card.tool[open] .terminal', { hasText: 'the wombat speaks' }));
   assert.match(page.url(), /#msg_\w+\/prt_/);
 });
@@ -149,7 +168,7 @@ test('an address leads to a part of a message, also to one that is folded away w
 
   // A part that nobody has says so, and the conversation stays.
   await page.goto(`${desk.server.url}/s/${session.id}#prt_nobody`);
-  await page.getByText('There is nothing at this address').waitFor();
+  await page.getByText('There is nothing at this URL').waitFor();
   await page.locator('.prompt').first().waitFor();
 });
 

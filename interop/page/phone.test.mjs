@@ -62,9 +62,9 @@ test('that the page is live is in sight everywhere', async () => {
 test('a command of the shell is sent from a phone: its button stays on the screen', async () => {
   const page = await desk.tab(`/s/${session.id}`, PHONE);
   await live(page);
-  await page.getByLabel('Ask, or say what to do').or(page.getByPlaceholder('Will be taken up after this step')).first().fill('!ls -la');
+  await page.getByLabel('Ask, or say what to do').or(page.getByPlaceholder('Will be answered after this step')).first().fill('!ls -la');
 
-  await page.getByText("A command: it runs in the session's directory").waitFor();
+  await page.getByText("A shell command: it runs in the session's directory").waitFor();
 
   const box = await page.getByRole('button', { name: 'Send' }).boundingBox();
   // Was: pushed out of the window by the words beside it.

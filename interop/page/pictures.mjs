@@ -92,7 +92,7 @@ await shoot('board', '/board', { width: 1360, height: 560 });
 await shoot('log', `/s/${session.id}?panel=log`, { width: 1360, height: 820, theme: 'dark' }, async (page) => {
   await page.getByRole('button', { name: 'Next prompt' }).click();
   await page.locator('.past-bar').waitFor();
-  for (let i = 0; i < 14; i += 1) await page.getByRole('button', { name: 'On by one entry' }).click();
+  for (let i = 0; i < 14; i += 1) await page.getByRole('button', { name: 'Next entry' }).click();
 });
 await writeFile(join(project, 'src/delay.rs'), DELAY.replace('FIRST * 2u32.pow(attempt)', '(FIRST * 2u32.pow(attempt.min(5))).min(LONGEST)'));
 await shoot('undo', `/s/${session.id}`, { width: 1360, height: 820 }, async (page) => {

@@ -39,8 +39,8 @@ export class Screens {
     return !IS_RECORDING && this.recorded === this.major;
   }
 
-  /** What differs, in words; nothing when it is the same, or becomes it, or was recorded. */
-  async differences(page, name) {
+  /** What differs, in words; nothing when it is the same, or becomes it in time, or was recorded. */
+  async differences(page, name, withinMs = SAME_WITHIN_MS) {
     if (!IS_RECORDING && !this.isComparing) return [];
     const file = join(FOLDER, `${name}.webp`);
     if (IS_RECORDING) {
@@ -49,7 +49,7 @@ export class Screens {
     }
     const kept = await readFile(file).catch(() => undefined);
     if (kept === undefined) return [`${name}: there is no picture of it`];
-    const end = Date.now() + SAME_WITHIN_MS;
+    const end = Date.now() + withinMs;
     for (;;) {
       const share = await this.painter.evaluate(compare, { shot: await shot(page), kept: `data:image/webp;base64,${kept.toString('base64')}`, square: SQUARE, most: COLOUR_MAX });
       if (share <= DIFFERENT_MAX) return [];

@@ -115,7 +115,7 @@ test('a page that is left while it sends shows the prompt again, and it is store
   await page.reload();
   await page.unroute(SENDS);
   const failed = page.locator('.prompt.is-failed');
-  await failed.getByText('the page was left before the server had stored it').waitFor();
+  await failed.getByText('the page was closed before the server had stored it').waitFor();
   desk.provider.will(says('Yes.'));
   await failed.getByRole('button', { name: 'Try again' }).click();
 

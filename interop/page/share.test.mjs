@@ -189,7 +189,7 @@ test('a session is saved as a page from its menu', async () => {
   await live(page);
   await page.locator('.session-head').getByRole('button', { name: /^Menu/ }).click();
 
-  const [saved] = await Promise.all([page.waitForEvent('download'), page.getByRole('menuitem', { name: 'Save as a page' }).click()]);
+  const [saved] = await Promise.all([page.waitForEvent('download'), page.getByRole('menuitem', { name: 'Export as HTML' }).click()]);
 
   assert.equal(saved.suggestedFilename(), `${session.slug}.html`);
   const path = join(desk.world.root, 'saved.html');
@@ -211,9 +211,9 @@ test('a redacted page shows what was said, says that it is redacted, and holds n
   await live(page);
   await page.locator('.session-head').getByRole('button', { name: /^Menu/ }).click();
 
-  await page.getByRole('menuitem', { name: 'Save as a redacted page' }).click();
-  const dialog = page.getByRole('dialog', { name: 'Save as a redacted page' });
-  for (const what of ['Answers of tools', 'Contents of files', 'Thoughts']) assert.ok(await dialog.getByLabel(what).isChecked(), what);
+  await page.getByRole('menuitem', { name: 'Export redacted HTML' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Export redacted HTML' });
+  for (const what of ['Tool outputs', 'File contents', 'Reasoning']) assert.ok(await dialog.getByLabel(what).isChecked(), what);
   const [saved] = await Promise.all([page.waitForEvent('download'), dialog.getByRole('button', { name: 'Save' }).click()]);
 
   assert.equal(saved.suggestedFilename(), `${session.slug}-redacted.html`);
@@ -221,7 +221,7 @@ test('a redacted page shows what was said, says that it is redacted, and holds n
   await saved.saveAs(path);
   assert.ok(!readFileSync(path, 'utf8').includes(secret));
   await page.goto(pathToFileURL(path).href);
-  await page.getByText(/Redacted: answers of tools/).waitFor();
+  await page.getByText(/Redacted: tool outputs, file contents,? and reasoning removed/).waitFor();
   await page.locator('.prompt-text', { hasText: 'Say it aloud' }).waitFor();
   await page.locator('.card', { hasText: 'cat kept.txt' }).waitFor();
   await page.locator('.step .prose', { hasText: 'Said aloud.' }).waitFor();
@@ -236,18 +236,18 @@ test('of a redacted page only what is ticked is left out', async () => {
   const page = await desk.tab(`/s/${session.id}`);
   await live(page);
   await page.locator('.session-head').getByRole('button', { name: /^Menu/ }).click();
-  await page.getByRole('menuitem', { name: 'Save as a redacted page' }).click();
-  const dialog = page.getByRole('dialog', { name: 'Save as a redacted page' });
+  await page.getByRole('menuitem', { name: 'Export redacted HTML' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Export redacted HTML' });
 
-  await dialog.getByLabel('Answers of tools').uncheck();
-  await dialog.getByLabel('Contents of files').uncheck();
+  await dialog.getByLabel('Tool outputs').uncheck();
+  await dialog.getByLabel('File contents').uncheck();
   const [saved] = await Promise.all([page.waitForEvent('download'), dialog.getByRole('button', { name: 'Save' }).click()]);
 
   const path = join(desk.world.root, 'half.html');
   await saved.saveAs(path);
   assert.ok(!readFileSync(path, 'utf8').includes('a private thought'));
   await page.goto(pathToFileURL(path).href);
-  await page.getByText('Redacted: thoughts are left out').waitFor();
+  await page.getByText('Redacted: reasoning removed.').waitFor();
   await page.locator('.card', { hasText: 'echo printed-here' }).locator('summary').click();
   await page.locator('.terminal', { hasText: 'printed-here' }).waitFor();
 });

@@ -73,7 +73,7 @@ test('undo shows its plan, leaves a conflict alone, and redo brings everything b
   const coming = await redo.locator('.plan li').evaluateAll((rows) => rows.map((row) => [row.dataset.file, row.className]));
   assert.deepEqual(coming, [['made.txt', 'is-create']]);
   assert.equal(read('made.txt'), null, 'a plan changes nothing');
-  await redo.getByRole('button', { name: 'Bring 1 file back' }).click();
+  await redo.getByRole('button', { name: 'Restore 1 file' }).click();
 
   await undone.waitFor({ state: 'detached' });
   await page.locator('.step .prose', { hasText: 'Done: second turn' }).waitFor();
@@ -99,7 +99,7 @@ test('the plan of a redo names a file that was changed since the undo, and it is
 
   const coming = await redo.locator('.plan li').evaluateAll((rows) => rows.map((row) => [row.dataset.file, row.className]));
   assert.deepEqual(coming, [['again.txt', 'is-create'], ['mine-since.txt', 'is-conflict']]);
-  await redo.getByRole('button', { name: 'Bring 1 file back, leave 1' }).click();
+  await redo.getByRole('button', { name: 'Restore 1 file, leave 1' }).click();
   await page.locator('.undone').waitFor({ state: 'detached' });
   assert.deepEqual([read('again.txt'), read('mine-since.txt')], ['new\n', 'a person was here\n']);
 });
@@ -125,7 +125,7 @@ test('a conflict that is ticked goes back too, and one turn is brought back alon
   await redo.locator('[data-file="mine.txt"]').waitFor();
   assert.equal(await redo.locator('[data-file="late.txt"]').count(), 0, 'what stays undone is not in the plan');
   assert.equal(read('mine.txt'), 'before\n', 'a plan changes nothing');
-  await redo.getByRole('button', { name: /^Bring 1 file back/ }).click();
+  await redo.getByRole('button', { name: /^Restore 1 file/ }).click();
   await page.locator('.prompt', { hasText: 'make it' }).waitFor();
 
   await until('what was there before the undo is back', () => read('mine.txt') === 'somebody else\n');
@@ -161,6 +161,16 @@ test('the changes of a turn are reviewed, and a comment on a line goes into the 
 
   await side.getByLabel('Viewed').check();
   await side.getByText('1 of 1 viewed').waitFor();
+  // Was: what was looked through was forgotten when the panel was closed.
+  await side.getByRole('button', { name: 'Close' }).click();
+  await page.getByRole('button', { name: 'Changes' }).click();
+  await side.getByText('1 of 2 viewed').waitFor();
+
+  await page.route('**/session/*/diff*', (route) => route.fulfill({ status: 500, json: { name: 'UnknownError', data: { message: 'The tree cannot be read' } } }));
+  await side.getByLabel('Changes of').selectOption(first);
+  // Was: "No changes".
+  await side.getByText('The changes cannot be read').waitFor();
+  await side.getByText('The tree cannot be read').waitFor();
 });
 
 test('both numbers of a line stand on one line', async () => {
@@ -228,7 +238,7 @@ test('a call whose changes are not known is named before anything is undone', as
 
   const sheet = await openSheet(page, 'do it');
 
-  await sheet.getByText('What 1 call changed is not known and stays:').waitFor();
+  await sheet.getByText('Changes of 1 tool call were not recorded and stay:').waitFor();
   await sheet.getByText('the server was killed while it ran').waitFor();
   await sheet.getByRole('button', { name: 'Cancel' }).click();
   assert.equal(read('known.txt'), 'x\n');

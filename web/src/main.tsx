@@ -1,6 +1,6 @@
 // The page begins.
 
-import "./begin.ts";
+import "./first-requests.ts";
 import { render } from "solid-js/web";
 import "./style/base.css";
 import "./style/tokens.css";
@@ -8,7 +8,7 @@ import "./style/prose.css";
 import "./style/parts.css";
 import "./style/pages.css";
 import { App } from "./page/app.tsx";
-import { sessionIn } from "./view/early.ts";
+import { sessionIn } from "./view/prefetch.ts";
 import { begin, line, tabs } from "./view/live.ts";
 import { preferences, readPreferences, showTheme } from "./view/preferences.ts";
 import { startRouter } from "./view/router.ts";

@@ -2,22 +2,22 @@
 
 import { For, Show, createMemo, lazy } from "solid-js";
 import { Icon } from "../kit/icon.tsx";
-import { say } from "../kit/toast.tsx";
+import { showToast } from "../kit/toast.tsx";
 import { api } from "../view/live.ts";
 import { ancestry, part, partIds, session } from "../view/store.ts";
 import { words } from "../words/en.ts";
-import { more } from "../words/en-panels.ts";
+import { panelWords } from "../words/en-panels.ts";
 import { asCallError, segment } from "../wire/api.ts";
 import type { Fields, PermissionRequest } from "../wire/types.ts";
-import { halfTyped } from "./half-typed.ts";
+import { dockSignal } from "./dock-signal.ts";
 
 const DiffView = lazy(() => import("../panel/diff.tsx").then((file) => ({ default: file.DiffView })));
 
 type Reply = "once" | "always" | "reject";
 
 export function PermissionDock(props: { request: PermissionRequest }) {
-  const [stage, setStage] = halfTyped<"ask" | "always" | "why" | "sent">(props.request.id, "stage", "ask");
-  const [reason, setReason] = halfTyped(props.request.id, "reason", "");
+  const [stage, setStage] = dockSignal<"ask" | "always" | "why" | "sent">(props.request.id, "stage", "ask");
+  const [reason, setReason] = dockSignal(props.request.id, "reason", "");
   /** By somebody who is here: the focus goes on to the second question. */
   let isPicked = false;
   const directory = () => session(props.request.sessionID)?.directory;
@@ -29,8 +29,8 @@ export function PermissionDock(props: { request: PermissionRequest }) {
       await api.post(`/permission/${segment(props.request.id)}/reply`, body, { directory: directory() });
     } catch (cause) {
       const error = asCallError(cause);
-      if (error.status === 404) return say(more.answeredElsewhere);
-      say(error.message, "bad");
+      if (error.status === 404) return showToast(panelWords.answeredElsewhere);
+      showToast(error.message, "bad");
       setStage("ask");
     }
   };
@@ -39,39 +39,39 @@ export function PermissionDock(props: { request: PermissionRequest }) {
       <header>
         <Icon name="shield-question" />
         <Chain sessionID={props.request.sessionID} />
-        <strong>{more.asksPermission(props.request.permission)}</strong>
+        <strong>{panelWords.asksPermission(props.request.permission)}</strong>
       </header>
       <Wanted request={props.request} />
       <Show when={stage() === "always"}>
         <div class="always">
-          <p class="small">{more.alwaysMeans}</p>
+          <p class="small">{panelWords.alwaysMeans}</p>
           <ul>
             <For each={props.request.always}>{(pattern) => <li><code>{props.request.permission} {pattern}</code></li>}</For>
           </ul>
         </div>
       </Show>
       <Show when={stage() === "why"}>
-        <textarea aria-label={more.denyReason} placeholder={more.denyReason} value={reason()} onInput={(event) => setReason(event.currentTarget.value)} />
+        <textarea aria-label={panelWords.denyReason} placeholder={panelWords.denyReason} value={reason()} onInput={(event) => setReason(event.currentTarget.value)} />
       </Show>
       <footer class="dock-buttons">
         <Show when={stage() !== "why"} fallback={
           <>
-            <button type="button" class="danger" onClick={() => void reply("reject", reason())}>{more.deny}</button>
+            <button type="button" class="danger" onClick={() => void reply("reject", reason())}>{panelWords.deny}</button>
             <button type="button" onClick={() => setStage("ask")}>{words.back}</button>
           </>
         }>
           <button type="button" class="primary" data-key="1" disabled={stage() === "sent"} onClick={() => void reply("once")}>
-            <Icon name="check" /> {more.allowOnce}
+            <Icon name="check" /> {panelWords.allowOnce}
           </button>
           <Show when={stage() === "always"} fallback={
             <Show when={props.request.always.length > 0}>
-              <button type="button" data-key="2" disabled={stage() === "sent"} onClick={() => { isPicked = true; setStage("always"); }}>{more.always}</button>
+              <button type="button" data-key="2" disabled={stage() === "sent"} onClick={() => { isPicked = true; setStage("always"); }}>{panelWords.always}</button>
             </Show>
           }>
-            <button type="button" data-key="2" ref={(button) => isPicked && queueMicrotask(() => button.focus())} onClick={() => void reply("always")}>{more.alwaysSure}</button>
+            <button type="button" data-key="2" ref={(button) => isPicked && queueMicrotask(() => button.focus())} onClick={() => void reply("always")}>{panelWords.alwaysSure}</button>
           </Show>
-          <button type="button" class="danger" data-key="3" disabled={stage() === "sent"} onClick={() => void reply("reject")}>{more.deny}</button>
-          <button type="button" disabled={stage() === "sent"} onClick={() => setStage("why")}>{more.denyWhy}</button>
+          <button type="button" class="danger" data-key="3" disabled={stage() === "sent"} onClick={() => void reply("reject")}>{panelWords.deny}</button>
+          <button type="button" disabled={stage() === "sent"} onClick={() => setStage("why")}>{panelWords.denyWhy}</button>
         </Show>
       </footer>
     </section>
@@ -114,11 +114,13 @@ function Wanted(props: { request: PermissionRequest }) {
   return (
     <div class="wanted" tabindex="0">
       <Show when={command()}>{(line) => <pre class="terminal command">{line()}</pre>}</Show>
-      <Show when={diff()}>{(patch) => <DiffView patch={patch()} />}</Show>
+      <Show when={diff()}>{(patch) => <><p class="card-note"><code>{props.request.patterns.join(", ")}</code></p><DiffView patch={patch()} /></>}</Show>
       <Show when={!command() && !diff()}>
         <dl class="fields">
-          <dt>{props.request.permission}</dt>
-          <dd>{props.request.patterns.join(", ")}</dd>
+          <Show when={!rest().some(([, value]) => value === props.request.patterns.join(", "))}>
+            <dt>{props.request.permission}</dt>
+            <dd>{props.request.patterns.join(", ")}</dd>
+          </Show>
           <For each={rest()}>
             {([name, value]) => (
               <>

@@ -4,18 +4,18 @@ import { For, Show, createSignal } from "solid-js";
 import { Fold } from "../kit/fold.tsx";
 import { Icon } from "../kit/icon.tsx";
 import { Ticking } from "../kit/ticking.tsx";
-import { say } from "../kit/toast.tsx";
+import { showToast } from "../kit/toast.tsx";
 import { Output } from "../timeline/tool/output.tsx";
 import { isStopping, readOutput, stopProcess } from "../view/processes.ts";
 import { asCallError } from "../wire/api.ts";
 import { words } from "../words/en.ts";
-import { more } from "../words/en-panels.ts";
+import { panelWords } from "../words/en-panels.ts";
 import type { BackgroundProcess } from "../wire/types.ts";
 
 export function ProcessDock(props: { processes: readonly BackgroundProcess[] }) {
   return (
-    <section class="dock processes" aria-label={more.background(props.processes.length)}>
-      <Fold summary={<><Icon name="terminal" /> <span class="grow">{more.background(props.processes.length)}</span></>}>
+    <section class="dock processes" aria-label={panelWords.background(props.processes.length)}>
+      <Fold summary={<><Icon name="terminal" /> <span class="grow">{panelWords.background(props.processes.length)}</span></>}>
         <ProcessList processes={props.processes} />
       </Fold>
     </section>
@@ -28,15 +28,15 @@ export function ProcessList(props: { processes: readonly BackgroundProcess[] }) 
 
 function ProcessRow(props: { process: BackgroundProcess }) {
   const [output, setOutput] = createSignal<string>();
-  const failed = (cause: unknown) => say(asCallError(cause).message, "bad");
+  const failed = (cause: unknown) => showToast(asCallError(cause).message, "bad");
   const read = () => void readOutput(props.process).then(setOutput, failed);
   return (
     <li data-process={props.process.id}>
       <code class="command grow" dir="ltr">{props.process.command}</code>
-      <span class="muted tiny num"><Show when={props.process.user}>{more.backgroundYours} · </Show><Ticking since={props.process.time} /></span>
-      <button type="button" class="quiet" onClick={read}>{output() === undefined ? more.backgroundOutput : more.backgroundAgain}</button>
+      <span class="muted tiny num"><Show when={props.process.user}>{panelWords.backgroundYours} · </Show><Ticking since={props.process.time} /></span>
+      <button type="button" class="quiet" onClick={read}>{output() === undefined ? panelWords.backgroundOutput : panelWords.backgroundAgain}</button>
       <button type="button" disabled={isStopping(props.process)} onClick={() => void stopProcess(props.process).catch(failed)}><Icon name="square" /> {isStopping(props.process) ? words.stopping : words.stop}</button>
-      <Show when={output() !== undefined}><div class="process-output"><Show when={output() !== ""} fallback={<p class="muted small">{more.backgroundQuiet}</p>}><Output text={output() ?? ""} isGrowing={false} /></Show></div></Show>
+      <Show when={output() !== undefined}><div class="process-output"><Show when={output() !== ""} fallback={<p class="muted small">{panelWords.backgroundQuiet}</p>}><Output text={output() ?? ""} isGrowing={false} /></Show></div></Show>
     </li>
   );
 }

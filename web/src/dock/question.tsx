@@ -2,20 +2,20 @@
 
 import { For, Show, createSignal } from "solid-js";
 import { Icon } from "../kit/icon.tsx";
-import { say } from "../kit/toast.tsx";
+import { showToast } from "../kit/toast.tsx";
 import { api } from "../view/live.ts";
 import { session } from "../view/store.ts";
 import { words } from "../words/en.ts";
-import { more } from "../words/en-panels.ts";
+import { panelWords } from "../words/en-panels.ts";
 import { asCallError, segment } from "../wire/api.ts";
 import type { QuestionRequest } from "../wire/types.ts";
-import { halfTyped } from "./half-typed.ts";
+import { dockSignal } from "./dock-signal.ts";
 import { Chain } from "./permission.tsx";
 
 export function QuestionDock(props: { request: QuestionRequest }) {
-  const [at, setAt] = halfTyped(props.request.id, "at", 0);
-  const [answers, setAnswers] = halfTyped<readonly (readonly string[])[]>(props.request.id, "answers", props.request.questions.map(() => []));
-  const [own, setOwn] = halfTyped<readonly string[]>(props.request.id, "own", props.request.questions.map(() => ""));
+  const [at, setAt] = dockSignal(props.request.id, "at", 0);
+  const [answers, setAnswers] = dockSignal<readonly (readonly string[])[]>(props.request.id, "answers", props.request.questions.map(() => []));
+  const [own, setOwn] = dockSignal<readonly string[]>(props.request.id, "own", props.request.questions.map(() => ""));
   const [isSent, setSent] = createSignal(false);
   const question = () => props.request.questions[at()];
   const chosen = () => answers()[at()] ?? [];
@@ -34,8 +34,8 @@ export function QuestionDock(props: { request: QuestionRequest }) {
       await api.post(`/question/${segment(props.request.id)}/${what}`, what === "reply" ? { answers: complete() } : {}, { directory });
     } catch (cause) {
       const error = asCallError(cause);
-      if (error.status === 404) return say(more.answeredElsewhere);
-      say(error.message, "bad");
+      if (error.status === 404) return showToast(panelWords.answeredElsewhere);
+      showToast(error.message, "bad");
       setSent(false);
     }
   };
@@ -45,7 +45,7 @@ export function QuestionDock(props: { request: QuestionRequest }) {
         <Icon name="circle-help" />
         <Chain sessionID={props.request.sessionID} />
         <Show when={props.request.questions.length > 1}>
-          <span class="muted small num">{more.question(at() + 1, props.request.questions.length)}</span>
+          <span class="muted small num">{panelWords.question(at() + 1, props.request.questions.length)}</span>
         </Show>
       </header>
       <Show when={question()}>
@@ -63,20 +63,20 @@ export function QuestionDock(props: { request: QuestionRequest }) {
               )}
             </For>
             <Show when={asked().custom !== false}>
-              <input type="text" aria-label={more.ownAnswer} placeholder={more.ownAnswer} value={own()[at()] ?? ""}
+              <input type="text" aria-label={panelWords.ownAnswer} placeholder={panelWords.ownAnswer} value={own()[at()] ?? ""}
                 onInput={(event) => setOwn((known) => known.map((one, index) => (index === at() ? event.currentTarget.value : one)))} />
             </Show>
           </fieldset>
         )}
       </Show>
       <footer class="dock-buttons">
-        <Show when={isLast()} fallback={<button type="button" class="primary" onClick={() => setAt(at() + 1)}>{more.next}</button>}>
-          <button type="button" class="primary" disabled={isSent()} onClick={() => void send("reply")}>{more.answer}</button>
+        <Show when={isLast()} fallback={<button type="button" class="primary" onClick={() => setAt(at() + 1)}>{panelWords.next}</button>}>
+          <button type="button" class="primary" disabled={isSent()} onClick={() => void send("reply")}>{panelWords.answer}</button>
         </Show>
         <Show when={at() > 0}>
           <button type="button" onClick={() => setAt(at() - 1)}>{words.back}</button>
         </Show>
-        <button type="button" disabled={isSent()} onClick={() => void send("reject")}>{more.dismiss}</button>
+        <button type="button" disabled={isSent()} onClick={() => void send("reject")}>{panelWords.dismiss}</button>
       </footer>
     </section>
   );

@@ -6,7 +6,7 @@ import { resume, withdraw } from "../view/actions.ts";
 import { status } from "../view/store.ts";
 import { partsOf } from "../timeline/turn.tsx";
 import { words } from "../words/en.ts";
-import { more } from "../words/en-panels.ts";
+import { panelWords } from "../words/en-panels.ts";
 
 export function QueueDock(props: { sessionID: string; waiting: readonly string[]; onEdit: (text: string) => void }) {
   const textOf = (id: string) =>
@@ -18,12 +18,12 @@ export function QueueDock(props: { sessionID: string; waiting: readonly string[]
     if (await withdraw(props.sessionID, id)) props.onEdit(text);
   };
   return (
-      <section class="dock queue" aria-label={more.waitingPrompts(props.waiting.length)}>
+      <section class="dock queue" aria-label={panelWords.waitingPrompts(props.waiting.length)}>
         <header>
           <Icon name="clock" />
-          <span class="grow">{more.waitingPrompts(props.waiting.length)}</span>
+          <span class="grow">{panelWords.waitingPrompts(props.waiting.length)}</span>
           <Show when={status(props.sessionID).type === "idle"}>
-            <button type="button" class="primary" onClick={() => void resume(props.sessionID)}>{more.resume}</button>
+            <button type="button" class="primary" onClick={() => void resume(props.sessionID)}>{panelWords.resume}</button>
           </Show>
         </header>
         <ul>
@@ -32,7 +32,7 @@ export function QueueDock(props: { sessionID: string; waiting: readonly string[]
               <li>
                 <span class="grow cut">{textOf(id)}</span>
                 <button type="button" class="quiet" onClick={() => void edit(id)}>{words.edit}</button>
-                <button type="button" class="quiet" onClick={() => void withdraw(props.sessionID, id)}>{more.withdraw}</button>
+                <button type="button" class="quiet" onClick={() => void withdraw(props.sessionID, id)}>{panelWords.withdraw}</button>
               </li>
             )}
           </For>

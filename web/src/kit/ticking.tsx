@@ -2,6 +2,7 @@
 
 import { createMemo, createRoot, createSignal, onCleanup } from "solid-js";
 import { serverNow } from "../view/live.ts";
+import { past } from "../view/store.ts";
 import { words } from "../words/en.ts";
 
 const [second, setSecond] = createSignal(0);
@@ -28,8 +29,10 @@ export function useSeconds(): void {
   });
 }
 
+/** In the past it stands still. */
 export function Ticking(props: { since: number }) {
   useSeconds();
-  const text = () => (everySecond(), words.took(Math.max(0, Math.floor((serverNow() - props.since) / 1000) * 1000)));
+  const seconds = () => (everySecond(), Math.floor(((past()?.at ?? serverNow()) - props.since) / 1000));
+  const text = () => (seconds() > 0 ? words.took(seconds() * 1000) : words.justBegun);
   return <span class="num">{text()}</span>;
 }

@@ -14,7 +14,7 @@ const SHOWN_MS = 8000;
 const [toasts, setToasts] = createSignal<readonly Toast[]>([]);
 let next = 0;
 
-export function say(text: string, tone: Toast["tone"] = "plain"): void {
+export function showToast(text: string, tone: Toast["tone"] = "plain"): void {
   const toast = { id: (next += 1), text, tone };
   setToasts((known) => [...known.slice(-3), toast]);
   setTimeout(() => drop(toast.id), SHOWN_MS);

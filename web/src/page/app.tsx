@@ -11,7 +11,7 @@ import { lineState, tabs } from "../view/live.ts";
 import { startKeys } from "../view/keys.ts";
 import { prefer, preferences } from "../view/preferences.ts";
 import { type Route, route } from "../view/router.ts";
-import { lastSession } from "../view/last.ts";
+import { lastSession } from "../view/last-session.ts";
 import { asks, sessions } from "../view/store.ts";
 import { words } from "../words/en.ts";
 import { SessionList } from "./list.tsx";
@@ -81,7 +81,7 @@ export function App() {
     <>
       <a class="skip" href="#main">{words.skip}</a>
       <Show when={!isLogin()} fallback={<Guard><LoginPage /></Guard>}>
-        <div class={`frame at-${route().page}`} classList={{ "has-panel": hasPanel(route()), "is-folded": isFolded() }}>
+        <div class={frameClass(route(), isFolded())}>
           <aside class="rail" aria-label={words.name}>
             <header class="rail-head">
               <button type="button" class="quiet fold" aria-label={isFolded() ? words.unfoldList : words.foldList} title={isFolded() ? words.unfoldList : words.foldList} aria-expanded={!isFolded()} onClick={fold}><Icon name="panel-left" /></button>
@@ -103,6 +103,11 @@ export function App() {
       <Announcer />
     </>
   );
+}
+
+/** One text: a class that changes takes away what a list of classes had added. */
+function frameClass(now: Route, isFolded: boolean): string {
+  return `frame at-${now.page}${hasPanel(now) ? " has-panel" : ""}${isFolded ? " is-folded" : ""}`;
 }
 
 function useMedia(query: string): () => boolean {

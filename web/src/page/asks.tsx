@@ -7,7 +7,7 @@ import { openThread } from "../view/live.ts";
 import { sessionPath } from "../view/router.ts";
 import { asks, world } from "../view/store.ts";
 import { words } from "../words/en.ts";
-import { more } from "../words/en-panels.ts";
+import { panelWords } from "../words/en-panels.ts";
 
 export function AsksPage() {
   // The whole command is in the call, and the call is in the session.
@@ -20,11 +20,11 @@ export function AsksPage() {
   return (
     <main class="page asks" id="main" aria-label={words.asks}>
       <h1>{words.asks}</h1>
-      <For each={asks()} fallback={<Empty icon="inbox" title={more.noAsks} hint={more.noAsksHint} />}>
+      <For each={asks()} fallback={<Empty icon="inbox" title={panelWords.noAsks} hint={panelWords.noAsksHint} />}>
         {(ask) => (
           <div class="ask">
             <AskDock ask={ask} />
-            <a class="small" href={sessionPath(ask.request.sessionID)}>{more.openSession}</a>
+            <a class="small" href={sessionPath(ask.request.sessionID)}>{panelWords.openSession}</a>
           </div>
         )}
       </For>

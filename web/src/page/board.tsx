@@ -3,7 +3,7 @@
 import { For, Show, createMemo, createSignal } from "solid-js";
 import { everyTenSeconds, useSeconds } from "../kit/ticking.tsx";
 import { serverNow } from "../view/live.ts";
-import { useEnds } from "../view/ends.ts";
+import { useFailedSessions } from "../view/failed-sessions.ts";
 import { sessionPath } from "../view/router.ts";
 import { session, sessions } from "../view/store.ts";
 import { words } from "../words/en.ts";
@@ -17,7 +17,7 @@ const LANE_MAX = 30;
 export function BoardPage() {
   useSeconds();
   const shown = createMemo(() => sessions().filter((one) => !one.time.archived).sort((a, b) => b.time.updated - a.time.updated));
-  const hasFailed = useEnds(shown);
+  const hasFailed = useFailedSessions(shown);
   const laneOf = (one: Session): Need => {
     const need = needOf(one);
     return (need === "unseen" || need === "idle") && hasFailed(one.id) ? "failed" : need;

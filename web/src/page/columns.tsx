@@ -4,17 +4,17 @@
 import { Show } from "solid-js";
 import { tabs } from "../view/live.ts";
 import { prefer, preferences } from "../view/preferences.ts";
-import { more } from "../words/en-panels.ts";
+import { panelWords } from "../words/en-panels.ts";
 
 const STEP_PX = 16;
 const COLUMNS = {
-  list: { name: "listWidth", usual: 280, least: 200, most: 480, grows: 1, label: more.resizeList },
-  panel: { name: "panelWidth", usual: 420, least: 300, most: 900, grows: -1, label: more.resizePanel },
+  list: { name: "listWidth", usual: 280, least: 200, most: 480, grows: 1, label: panelWords.resizeList },
+  panel: { name: "panelWidth", usual: 420, least: 300, most: 900, grows: -1, label: panelWords.resizePanel },
 } as const;
 
 export function Columns(props: { hasPanel: boolean }) {
   return (
-    <section class="edges" aria-label={more.columns}>
+    <section class="edges" aria-label={panelWords.columns}>
       <Show when={!preferences().isListFolded}><Edge of="list" /></Show>
       <Show when={props.hasPanel}><Edge of="panel" /></Show>
     </section>

@@ -3,7 +3,7 @@
 import { For, Show, createEffect, createMemo, createSignal, lazy, on, onCleanup, onMount } from "solid-js";
 import { Guard } from "../kit/guard.tsx";
 import { Icon } from "../kit/icon.tsx";
-import { say } from "../kit/toast.tsx";
+import { showToast } from "../kit/toast.tsx";
 import type { NewPart } from "../sync/send.ts";
 import { stop } from "../view/actions.ts";
 import { draft, keepDraft } from "../view/drafts.ts";
@@ -11,7 +11,7 @@ import { api } from "../view/live.ts";
 import { type Catalog, catalogAge, chosenModel, loadCatalog } from "../view/catalog.ts";
 import { type Choice, backToComposer, sendPrompt, whenDropped } from "../view/prompts.ts";
 import { message, session, status, thread } from "../view/store.ts";
-import { setWish, wish } from "../view/wish.ts";
+import { requestComposer, composerRequest } from "../view/composer-request.ts";
 import { partsOf } from "../timeline/turn.tsx";
 import { words } from "../words/en.ts";
 import { asCallError, segment } from "../wire/api.ts";
@@ -76,7 +76,7 @@ export function Composer(props: {
   const change = (value: string) => {
     setText(value);
     setCaret(field.selectionStart);
-    if (!keepDraft(name(), value) && !isWarned) say(words.draftNotKept, "bad");
+    if (!keepDraft(name(), value) && !isWarned) showToast(words.draftNotKept, "bad");
     isWarned = true;
     fit();
   };
@@ -102,9 +102,9 @@ export function Composer(props: {
     setPicked({});
     fit();
   }));
-  createEffect(on(wish, (wanted) => {
+  createEffect(on(composerRequest, (wanted) => {
     if (wanted === undefined) return;
-    setWish(undefined);
+    requestComposer(undefined);
     if (!("command" in wanted)) return void setPicked({ ...picked(), ...wanted });
     // What is typed already becomes what the command is given.
     field.value = `/${wanted.command} ${text()}`;
@@ -131,7 +131,7 @@ export function Composer(props: {
     let isLeft = false;
     onCleanup(() => (isLeft = true));
     if (where === undefined) return;
-    const load = () => loadCatalog(where).then((found) => isLeft || setCatalog(found), (cause) => say(asCallError(cause).message, "bad"));
+    const load = () => loadCatalog(where).then((found) => isLeft || setCatalog(found), (cause) => showToast(asCallError(cause).message, "bad"));
     // The conversation is drawn before there is a choice of models.
     const timer = setTimeout(load, DRAWN_MS);
     onCleanup(() => clearTimeout(timer));
@@ -200,7 +200,7 @@ export function Composer(props: {
       await call();
       return true;
     } catch (cause) {
-      say(asCallError(cause).message, "bad");
+      showToast(asCallError(cause).message, "bad");
       giveBack(id, said);
       return false;
     } finally {
@@ -220,7 +220,7 @@ export function Composer(props: {
     // Somebody may have gone to another session before it is read.
     const to = name();
     for (const file of list) {
-      if (file.size > FILE_BYTES_MAX) say(words.fileTooLarge(file.name, file.size / 1e6, FILE_BYTES_MAX / 1024 / 1024), "bad");
+      if (file.size > FILE_BYTES_MAX) showToast(words.fileTooLarge(file.name, file.size / 1e6, FILE_BYTES_MAX / 1024 / 1024), "bad");
       else {
         const read = { name: file.name, mime: file.type || "text/plain", url: await dataUrl(file) };
         keepFiles(to, [...(attachedTo.get(to) ?? []), read]);

@@ -4,12 +4,12 @@
 import { createEffect, createSignal, on, onCleanup, onMount } from "solid-js";
 import { Icon } from "../kit/icon.tsx";
 import { asCallError } from "../wire/api.ts";
-import { say } from "../kit/toast.tsx";
+import { showToast } from "../kit/toast.tsx";
 import { api } from "../view/live.ts";
 import { setFinding } from "../view/find.ts";
 import { type Panel, messagePath, navigate } from "../view/router.ts";
 import { words } from "../words/en.ts";
-import { more } from "../words/en-panels.ts";
+import { panelWords } from "../words/en-panels.ts";
 
 interface Hit {
   readonly messageID: string;
@@ -44,7 +44,7 @@ export function FindBar(props: { sessionID: string; panel: Panel | undefined }) 
       setHits(found);
       setLooking(false);
       go(found.length - 1);
-    }, (cause) => abort.signal.aborted || say(asCallError(cause).message, "bad")), PAUSE_MS);
+    }, (cause) => abort.signal.aborted || showToast(asCallError(cause).message, "bad")), PAUSE_MS);
     onCleanup(() => clearTimeout(timer));
   }));
   useMarks(() => query().trim());
@@ -72,15 +72,15 @@ export function FindBar(props: { sessionID: string; panel: Panel | undefined }) 
   const result = () => {
     if (query().trim().length < LETTERS_MIN) return "";
     if (isLooking()) return "…";
-    return hits().length === 0 ? words.nothingFound : more.findAt(hits().length - at(), hits().length);
+    return hits().length === 0 ? words.nothingFound : panelWords.findAt(hits().length - at(), hits().length);
   };
   return (
-    <div class="find" role="search" aria-label={more.find} onKeyDown={key}>
+    <div class="find" role="search" aria-label={panelWords.find} onKeyDown={key}>
       <Icon name="search" />
-      <input ref={field} type="search" class="grow" maxlength="200" aria-label={more.find} placeholder={more.find} onInput={(event) => setQuery(event.currentTarget.value)} />
+      <input ref={field} type="search" class="grow" maxlength="200" aria-label={panelWords.find} placeholder={panelWords.find} onInput={(event) => setQuery(event.currentTarget.value)} />
       <span class="small muted num" role="status">{result()}</span>
-      <button type="button" class="quiet" aria-label={more.findOlder} title={more.findOlder} disabled={hits().length === 0} onClick={() => go(at() - 1)}><Icon name="arrow-up" /></button>
-      <button type="button" class="quiet" aria-label={more.findNewer} title={more.findNewer} disabled={hits().length === 0} onClick={() => go(at() + 1)}><Icon name="arrow-down" /></button>
+      <button type="button" class="quiet" aria-label={panelWords.findOlder} title={panelWords.findOlder} disabled={hits().length === 0} onClick={() => go(at() - 1)}><Icon name="arrow-up" /></button>
+      <button type="button" class="quiet" aria-label={panelWords.findNewer} title={panelWords.findNewer} disabled={hits().length === 0} onClick={() => go(at() + 1)}><Icon name="arrow-down" /></button>
       <button type="button" class="quiet" aria-label={words.close} onClick={close}><Icon name="x" /></button>
     </div>
   );

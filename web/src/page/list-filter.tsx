@@ -5,7 +5,7 @@ import { tabs } from "../view/live.ts";
 import { type Preferences, prefer, preferences } from "../view/preferences.ts";
 import { sessions } from "../view/store.ts";
 import { words } from "../words/en.ts";
-import { more } from "../words/en-panels.ts";
+import { panelWords } from "../words/en-panels.ts";
 import { type Need, projectName } from "./list.tsx";
 
 /** Whether a turn failed is not known to the list. */
@@ -22,16 +22,16 @@ export function ListFilter() {
   };
   return (
     <div class="list-filter" role="group" aria-label={words.filters(0)}>
-      <select aria-label={more.project} onChange={(event) => change({ listProject: event.currentTarget.value })}>
-        <option value="" selected={preferences().listProject === ""}>{more.everyProject}</option>
+      <select aria-label={panelWords.project} onChange={(event) => change({ listProject: event.currentTarget.value })}>
+        <option value="" selected={preferences().listProject === ""}>{panelWords.everyProject}</option>
         <For each={projects()}>{([id, name]) => <option value={id} selected={preferences().listProject === id}>{name}</option>}</For>
       </select>
-      <select aria-label={more.state} onChange={(event) => change({ listNeed: event.currentTarget.value })}>
-        <option value="" selected={preferences().listNeed === ""}>{more.everyState}</option>
+      <select aria-label={panelWords.state} onChange={(event) => change({ listNeed: event.currentTarget.value })}>
+        <option value="" selected={preferences().listNeed === ""}>{panelWords.everyState}</option>
         <For each={NEEDS}>{(need) => <option value={need} selected={preferences().listNeed === need}>{words.status[need]}</option>}</For>
       </select>
-      <label><input type="checkbox" checked={preferences().listChanged} onChange={(event) => change({ listChanged: event.currentTarget.checked })} /> {more.withChanges}</label>
-      <label><input type="checkbox" checked={preferences().showArchived} onChange={(event) => change({ showArchived: event.currentTarget.checked })} /> {more.showArchived}</label>
+      <label><input type="checkbox" checked={preferences().listChanged} onChange={(event) => change({ listChanged: event.currentTarget.checked })} /> {panelWords.withChanges}</label>
+      <label><input type="checkbox" checked={preferences().showArchived} onChange={(event) => change({ showArchived: event.currentTarget.checked })} /> {panelWords.showArchived}</label>
     </div>
   );
 }

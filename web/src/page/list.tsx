@@ -17,7 +17,7 @@ import { SessionMenu } from "./session-menu.tsx";
 
 const ListFilter = lazy(() => import("./list-filter.tsx").then((file) => ({ default: file.ListFilter })));
 
-/** `failed` is known only where it was read: see `view/ends.ts`. */
+/** `failed` is known only where it was read: see `view/failed-sessions.ts`. */
 export type Need = "asks" | "retry" | "busy" | "failed" | "unseen" | "idle";
 
 /** What a session needs or does, the most urgent first. */
@@ -53,6 +53,8 @@ function fitsFilters(one: Session): boolean {
   return listNeed === "" || needOf(one) === listNeed;
 }
 
+/** Generations of sessions below one another. */
+const NESTED_MAX = 16;
 const ROWS_FIRST = 16;
 const ROWS_MORE = 12;
 
@@ -135,18 +137,29 @@ export function projectName(session: Session): string {
   return project?.name ?? session.directory.split("/").filter(Boolean).at(-1) ?? session.directory;
 }
 
-/** Ids in order, each with how far it is in: children follow their parent; a child whose parent is not listed stands alone. */
+/**
+ * Ids in order, each with how far it is in: sub-agents and forks follow the session they came from, if that is listed. A
+ * family stands where its newest session would.
+ */
 function nested(list: Session[]): Map<string, number> {
-  const listed = new Set(list.map((one) => one.id));
-  const children = new Map<string, Session[]>();
+  const listed = new Map(list.map((one) => [one.id, one]));
+  const aboveOf = (one: Session) => listed.get(one.parentID ?? one.metadata?.["sturdy.fork"]?.sessionID ?? "");
+  const below = new Map<string, Session[]>();
   for (const one of list) {
-    if (one.parentID !== undefined && listed.has(one.parentID)) children.set(one.parentID, [...(children.get(one.parentID) ?? []), one]);
+    const above = aboveOf(one);
+    if (above) below.set(above.id, [...(below.get(above.id) ?? []), one]);
   }
   const out = new Map<string, number>();
-  const add = (session: Session, depth: number) => {
-    out.set(session.id, depth);
-    for (const child of children.get(session.id) ?? []) if (depth < 8) add(child, depth + 1);
+  const add = (one: Session, depth: number) => {
+    if (out.has(one.id)) return;
+    out.set(one.id, depth);
+    for (const next of below.get(one.id) ?? []) add(next, depth + 1);
   };
-  for (const one of list) if (one.parentID === undefined || !listed.has(one.parentID)) add(one, 0);
+  for (const one of list) {
+    let root = one;
+    // Bounded: nobody says that what a session says of its origin has an end.
+    for (let steps = 0; steps < NESTED_MAX; steps += 1) root = aboveOf(root) ?? root;
+    add(root, 0);
+  }
   return out;
 }

@@ -5,7 +5,7 @@ import { asCallError } from "../wire/api.ts";
 import { api, start } from "../view/live.ts";
 import { navigate } from "../view/router.ts";
 import { words } from "../words/en.ts";
-import { more } from "../words/en-panels.ts";
+import { panelWords } from "../words/en-panels.ts";
 import type { CallOptions } from "../wire/api.ts";
 
 export function LoginPage() {
@@ -19,7 +19,7 @@ export function LoginPage() {
       await start("login");
     } catch (cause) {
       const error = asCallError(cause);
-      setTrouble(error.status === 401 ? more.loginWrong : error.message);
+      setTrouble(error.status === 401 ? panelWords.loginWrong : error.message);
     }
   };
   onMount(() => {
@@ -32,8 +32,8 @@ export function LoginPage() {
     <main class="page login" id="main" aria-label={words.login}>
       <form onSubmit={(event) => { event.preventDefault(); void enter("/sturdy/login", { basic: `${user()}:${password()}` }); }}>
         <h1>{words.name}</h1>
-        <label>{more.user}<input type="text" name="username" autocomplete="username" value={user()} onInput={(event) => setUser(event.currentTarget.value)} /></label>
-        <label>{more.password}<input type="password" name="password" autocomplete="current-password" value={password()} onInput={(event) => setPassword(event.currentTarget.value)} autofocus /></label>
+        <label>{panelWords.user}<input type="text" name="username" autocomplete="username" value={user()} onInput={(event) => setUser(event.currentTarget.value)} /></label>
+        <label>{panelWords.password}<input type="password" name="password" autocomplete="current-password" value={password()} onInput={(event) => setPassword(event.currentTarget.value)} autofocus /></label>
         <Show when={trouble() !== ""}><p class="bad small" role="alert">{trouble()}</p></Show>
         <button type="submit" class="primary wide">{words.login}</button>
       </form>

@@ -11,7 +11,7 @@ import { track } from "../view/store.ts";
 import { asCallError, segment } from "../wire/api.ts";
 import { codeIn } from "../wire/login-code.ts";
 import { words } from "../words/en.ts";
-import { more } from "../words/en-panels.ts";
+import { panelWords } from "../words/en-panels.ts";
 
 interface McpState {
   readonly status: string;
@@ -31,8 +31,8 @@ export function McpServers() {
   });
   return (
     <Show when={servers().length > 0}>
-      <section aria-label={more.mcpServers}>
-        <h2>{more.mcpServers}</h2>
+      <section aria-label={panelWords.mcpServers}>
+        <h2>{panelWords.mcpServers}</h2>
         <ul class="approvals">
           <For each={servers().map(([name]) => name)}>
             {(name) => <McpServer name={name} state={servers().find(([other]) => other === name)?.[1] ?? { status: "" }} onChange={read} />}
@@ -76,22 +76,22 @@ function McpServer(props: { name: string; state: McpState; onChange: () => Promi
   });
   return (
     <li class="mcp">
-      <span class="grow cut">{props.name} <span class="muted small">{more.mcpStates[props.state.status] ?? props.state.status}</span></span>
+      <span class="grow cut">{props.name} <span class="muted small">{panelWords.mcpStates[props.state.status] ?? props.state.status}</span></span>
       <Show when={props.state.status === "needs_auth" && address() === undefined}>
-        <button type="button" aria-label={more.mcpLogin(props.name)} onClick={() => void begin()}>{words.login}</button>
+        <button type="button" aria-label={panelWords.mcpLogin(props.name)} onClick={() => void begin()}>{words.login}</button>
       </Show>
       <Show when={props.state.login === true}>
-        <button type="button" class="quiet" aria-label={more.mcpLogout(props.name)} onClick={() => void forget()}>{more.logout}</button>
+        <button type="button" class="quiet" aria-label={panelWords.mcpLogout(props.name)} onClick={() => void forget()}>{panelWords.logout}</button>
       </Show>
       <Show when={props.state.error}>{(said) => <p class="bad small">{said()}</p>}</Show>
       <Show when={trouble() !== ""}><p class="bad small" role="alert">{trouble()}</p></Show>
       <Show when={address()}>
         {(href) => (
           <form class="mcp-login" onSubmit={(event) => { event.preventDefault(); void finish(); }}>
-            <a class="button primary" href={href()} target="_blank" rel="noopener noreferrer">{more.mcpOpen}</a>
-            <p class="muted small">{more.mcpFollows}</p>
-            <input type="text" aria-label={more.mcpCode} placeholder={more.mcpCode} autocomplete="off" value={code()} onInput={(event) => setCode(event.currentTarget.value)} />
-            <button type="submit" disabled={code().trim() === ""}>{more.mcpFinish}</button>
+            <a class="button primary" href={href()} target="_blank" rel="noopener noreferrer">{panelWords.mcpOpen}</a>
+            <p class="muted small">{panelWords.mcpFollows}</p>
+            <input type="text" aria-label={panelWords.mcpCode} placeholder={panelWords.mcpCode} autocomplete="off" value={code()} onInput={(event) => setCode(event.currentTarget.value)} />
+            <button type="submit" disabled={code().trim() === ""}>{panelWords.mcpFinish}</button>
           </form>
         )}
       </Show>

@@ -6,10 +6,10 @@ import { Dialog } from "../kit/dialog.tsx";
 import { Icon } from "../kit/icon.tsx";
 import { navigate, PANELS, route, sessionPath } from "../view/router.ts";
 import { session, sessions } from "../view/store.ts";
-import { type Wish, setWish } from "../view/wish.ts";
+import { type ComposerRequest, requestComposer } from "../view/composer-request.ts";
 import type { Catalog } from "../view/catalog.ts";
 import { words } from "../words/en.ts";
-import { more } from "../words/en-panels.ts";
+import { panelWords } from "../words/en-panels.ts";
 
 const SHOWN_MAX = 12;
 /** Of one kind, as long as there are others. */
@@ -20,7 +20,7 @@ interface Found {
   readonly name: string;
   readonly hint: string;
   /** Where it leads, or what the composer is to do. */
-  readonly to: string | Wish;
+  readonly to: string | ComposerRequest;
 }
 
 const PLACES: readonly (readonly [string, string, string])[] = [
@@ -50,16 +50,16 @@ export function Palette(props: { onClose: () => void }) {
     const rows = listed.map((one) => ({ icon: "message-square", name: one.title, to: sessionPath(one.id), hint: one.slug }));
     const now = route();
     const panels = now.page !== "session" ? [] : PANELS.filter((panel) => fits(words.panels[panel]))
-      .map((panel) => ({ icon: "list", name: more.goPanel(words.panels[panel]), to: sessionPath(now.id, panel), hint: "" }));
+      .map((panel) => ({ icon: "list", name: panelWords.goPanel(words.panels[panel]), to: sessionPath(now.id, panel), hint: "" }));
     if (wanted === "") return [...places, ...panels, ...rows].slice(0, SHOWN_MAX);
-    const everywhere = { icon: "search", name: more.goSearch(query()), to: `/search?${new URLSearchParams({ q: query() })}`, hint: "" };
-    const wishes = wishesOf(catalog(), fits);
-    const first = [...rows.slice(0, SHARE_MAX), ...panels, ...places, ...wishes];
+    const everywhere = { icon: "search", name: panelWords.goSearch(query()), to: `/search?${new URLSearchParams({ q: query() })}`, hint: "" };
+    const entries = composerEntries(catalog(), fits);
+    const first = [...rows.slice(0, SHARE_MAX), ...panels, ...places, ...entries];
     return [...[...first, ...rows.slice(SHARE_MAX)].slice(0, SHOWN_MAX - 1), everywhere];
   });
-  const go = (to: string | Wish | undefined) => {
+  const go = (to: string | ComposerRequest | undefined) => {
     props.onClose();
-    if (typeof to === "object") setWish(to);
+    if (typeof to === "object") requestComposer(to);
     else navigate(to ?? `/search?${new URLSearchParams({ q: query() })}`);
   };
   const key = (event: KeyboardEvent) => {
@@ -70,10 +70,10 @@ export function Palette(props: { onClose: () => void }) {
     event.preventDefault();
   };
   return (
-    <Dialog label={more.palette} class="palette" onClose={() => props.onClose()}>
-      <input type="text" role="combobox" aria-expanded="true" aria-controls="palette-list" aria-activedescendant={`palette-${at()}`} aria-label={more.palette} placeholder={more.palette} autofocus
+    <Dialog label={panelWords.palette} class="palette" onClose={() => props.onClose()}>
+      <input type="text" role="combobox" aria-expanded="true" aria-controls="palette-list" aria-activedescendant={`palette-${at()}`} aria-label={panelWords.palette} placeholder={panelWords.palette} autofocus
         onInput={(event) => { setQuery(event.currentTarget.value); setAt(0); }} onKeyDown={key} />
-      <ul role="listbox" id="palette-list" aria-label={more.palette}>
+      <ul role="listbox" id="palette-list" aria-label={panelWords.palette}>
         <For each={found()}>
           {(one, index) => (
             <li role="option" id={`palette-${index()}`} aria-selected={index() === at()} onClick={() => go(one.to)}>
@@ -93,10 +93,10 @@ function composerDirectory(): { readonly name: string | undefined } | undefined 
   return now.page === "session" && now.at === undefined ? { name: session(now.id)?.directory } : undefined;
 }
 
-function wishesOf(catalog: Catalog | undefined, fits: (text: string) => boolean): Found[] {
+function composerEntries(catalog: Catalog | undefined, fits: (text: string) => boolean): Found[] {
   if (!catalog) return [];
-  const commands = catalog.commands.map(({ name, description }): Found => ({ icon: "zap", name: more.goCommand(name), hint: description, to: { command: name } }));
-  const models = catalog.models.map(({ key, name }): Found => ({ icon: "sparkles", name: more.goModel(name), hint: key, to: { model: key } }));
-  const agents = catalog.agents.map((name): Found => ({ icon: "bot", name: more.goAgent(name), hint: "", to: { agent: name } }));
+  const commands = catalog.commands.map(({ name, description }): Found => ({ icon: "zap", name: panelWords.goCommand(name), hint: description, to: { command: name } }));
+  const models = catalog.models.map(({ key, name }): Found => ({ icon: "sparkles", name: panelWords.goModel(name), hint: key, to: { model: key } }));
+  const agents = catalog.agents.map((name): Found => ({ icon: "bot", name: panelWords.goAgent(name), hint: "", to: { agent: name } }));
   return [commands, models, agents].flatMap((all) => all.filter((one) => fits(one.name) || fits(one.hint)).slice(0, SHARE_MAX));
 }

@@ -1,6 +1,6 @@
 // How far the page can be trusted: live, or how far behind, and what can be done about it.
 
-import { For, Show, createEffect, createSignal, onCleanup } from "solid-js";
+import { For, Show, createEffect, createMemo, createSignal, onCleanup } from "solid-js";
 import { Icon } from "../kit/icon.tsx";
 import { everySecond, useSeconds } from "../kit/ticking.tsx";
 import type { LineState } from "../sync/line.ts";
@@ -18,14 +18,18 @@ const NAMED_MAX = 10;
 
 export function LinePill() {
   useSeconds();
-  const [shown, setShown] = createSignal<LineState>(lineState());
+  // From when on it is in trouble, whatever is tried meanwhile.
+  const isTrouble = createMemo(() => ["waiting", "opening", "catching up"].includes(lineState().name));
+  const [isLasting, setLasting] = createSignal(false);
   createEffect(() => {
-    const now = lineState();
-    const isTrouble = now.name === "waiting" || now.name === "opening" || now.name === "catching up";
-    if (!isTrouble || shown().name === "waiting" || shown().name === "reading") return setShown(now);
-    const timer = setTimeout(() => setShown(lineState()), PATIENCE_MS);
-    onCleanup(() => clearTimeout(timer));
+    if (!isTrouble()) return;
+    const timer = setTimeout(() => setLasting(true), PATIENCE_MS);
+    onCleanup(() => {
+      clearTimeout(timer);
+      setLasting(false);
+    });
   });
+  const shown = createMemo<LineState>((before) => (isTrouble() && !isLasting() && before.name !== "reading" ? before : lineState()), lineState());
   const text = () => {
     const now = shown();
     switch (now.name) {

@@ -6,11 +6,11 @@ import { Empty } from "../kit/empty.tsx";
 import { Icon } from "../kit/icon.tsx";
 import { asCallError } from "../wire/api.ts";
 import { api, features, serverNow } from "../view/live.ts";
-import { AGES_DAYS, EVERYTHING, type Narrowing, ROLES, askedFor, isNarrowed, narrowingOf, searchPath, sinceOf, wantsTitles } from "../view/narrow.ts";
+import { AGES_DAYS, NO_FILTERS, type SearchFilters, ROLES, searchParameters, hasFilters, searchFiltersOf, searchPath, sinceOf, wantsTitles } from "../view/search-filters.ts";
 import { messagePath, navigate, sessionPath } from "../view/router.ts";
 import { sessions } from "../view/store.ts";
 import { words } from "../words/en.ts";
-import { more } from "../words/en-panels.ts";
+import { panelWords } from "../words/en-panels.ts";
 import type { Session } from "../wire/types.ts";
 import { NeedGlyph, needOf, projectName } from "./list.tsx";
 
@@ -18,7 +18,7 @@ interface Hit {
   readonly sessionID: string;
   readonly messageID: string;
   readonly partID: string;
-  readonly kind: keyof typeof more.hitKinds;
+  readonly kind: keyof typeof panelWords.hitKinds;
   readonly tool?: string;
   readonly snippet: readonly { readonly text: string; readonly hit: boolean }[];
 }
@@ -41,15 +41,15 @@ export function SearchPage(props: { query: string; search: string }) {
   const [isLooking, setLooking] = createSignal(false);
   const [trouble, setTrouble] = createSignal("");
   // By value: every change of the address makes another object.
-  const narrowing = createMemo(() => narrowingOf(props.search), EVERYTHING, { equals: (a, b) => searchPath("", a) === searchPath("", b) });
-  const go = (query: string, narrowed: Narrowing) => navigate(searchPath(query, narrowed), "replace");
+  const filters = createMemo(() => searchFiltersOf(props.search), NO_FILTERS, { equals: (a, b) => searchPath("", a) === searchPath("", b) });
+  const go = (query: string, narrowed: SearchFilters) => navigate(searchPath(query, narrowed), "replace");
   let abort = new AbortController();
   onCleanup(() => abort.abort());
 
   /** Looks on until there is something to show, or everything was looked at. */
   const look = async (query: string, from: Hits, signal: AbortSignal) => {
     setLooking(true);
-    const narrowed = askedFor(narrowing(), serverNow());
+    const narrowed = searchParameters(filters(), serverNow());
     let all = from;
     try {
       for (let round = 0; round < ROUNDS_MAX; round += 1) {
@@ -68,7 +68,7 @@ export function SearchPage(props: { query: string; search: string }) {
   };
   createEffect(() => {
     const query = props.query.trim();
-    const isTitled = wantsTitles(narrowing());
+    const isTitled = wantsTitles(filters());
     // Asked here, so that an address that is opened is searched again when the server has said what it can do.
     const isSearchable = features()["search"] === true && query.length >= WORDS_MIN;
     abort.abort();
@@ -83,24 +83,24 @@ export function SearchPage(props: { query: string; search: string }) {
     }, PAUSE_MS);
     onCleanup(() => clearTimeout(timer));
   });
-  const titled = () => found().filter((one) => (narrowing().project === "" || one.projectID === narrowing().project) && one.time.updated >= sinceOf(narrowing(), serverNow()));
+  const titled = () => found().filter((one) => (filters().project === "" || one.projectID === filters().project) && one.time.updated >= sinceOf(filters(), serverNow()));
   return (
     <main class="page" id="main" aria-label={words.search}>
       <h1>{words.search}</h1>
-      <input type="search" aria-label={words.search} placeholder={more.searchHint} value={props.query} autofocus
-        onInput={(event) => go(event.currentTarget.value, narrowing())} />
-      <Show when={features()["search"] === true}><Narrower narrowing={narrowing()} onChange={(next) => go(props.query, { ...narrowing(), ...next })} /></Show>
+      <input type="search" aria-label={words.search} placeholder={panelWords.searchHint} value={props.query} autofocus
+        onInput={(event) => go(event.currentTarget.value, filters())} />
+      <Show when={features()["search"] === true}><FilterBar filters={filters()} onChange={(next) => go(props.query, { ...filters(), ...next })} /></Show>
       <Show when={trouble() !== ""}><p class="bad small" role="alert">{trouble()}</p></Show>
       <Show when={features()["search"] === true && props.query.trim().length >= WORDS_MIN}>
-        <section aria-label={more.inContents}>
-          <h2>{more.inContents}</h2>
+        <section aria-label={panelWords.inContents}>
+          <h2>{panelWords.inContents}</h2>
           <ul class="hits">
             <For each={hits().hits} fallback={<li class="muted small">{isLooking() ? "…" : words.nothingFound}</li>}>
               {(hit) => (
                 <li>
                   <a href={messagePath(hit.sessionID, hit.messageID, { part: hit.partID })}>
                     <span class="list-meta num">
-                      <Icon name={HIT_ICONS[hit.kind]} /> <span>{more.hitKinds[hit.kind]}</span><Show when={hit.tool}><code>{hit.tool}</code></Show>
+                      <Icon name={HIT_ICONS[hit.kind]} /> <span>{panelWords.hitKinds[hit.kind]}</span><Show when={hit.tool}><code>{hit.tool}</code></Show>
                       <span class="cut">{hits().sessions[hit.sessionID]?.title}</span>
                       <span>{words.ago(hits().sessions[hit.sessionID]?.time.updated ?? 0, serverNow())}</span>
                     </span>
@@ -111,14 +111,15 @@ export function SearchPage(props: { query: string; search: string }) {
             </For>
           </ul>
           <Show when={hits().cursor !== undefined}>
-            <button type="button" disabled={isLooking()} onClick={() => void look(props.query.trim(), hits(), abort.signal)}>{more.searchOlder}</button>
+            <button type="button" disabled={isLooking()} onClick={() => void look(props.query.trim(), hits(), abort.signal)}>{panelWords.searchOlder}</button>
           </Show>
         </section>
       </Show>
-      <Show when={wantsTitles(narrowing())}><section aria-label={more.inTitles}>
-        <h2>{more.inTitles}</h2>
+      <Show when={props.query.trim() === ""}><Empty icon="search" title={panelWords.searchEmpty} /></Show>
+      <Show when={props.query.trim() !== "" && wantsTitles(filters())}><section aria-label={panelWords.inTitles}>
+        <h2>{panelWords.inTitles}</h2>
         <ul class="list-rows">
-          <For each={titled()} fallback={<li><Empty icon="search" title={words.nothingFound} /></li>}>
+          <For each={titled()} fallback={<li class="muted small">{words.nothingFound}</li>}>
             {(one) => (
               <li class="list-row">
                 <a href={sessionPath(one.id)}>
@@ -138,19 +139,19 @@ export function SearchPage(props: { query: string; search: string }) {
 }
 
 /** What the search is narrowed to. What an address names and nobody knows any more can be chosen away. */
-function Narrower(props: { narrowing: Narrowing; onChange: (next: Partial<Narrowing>) => void }) {
+function FilterBar(props: { filters: SearchFilters; onChange: (next: Partial<SearchFilters>) => void }) {
   const [tools, setTools] = createSignal<readonly string[]>([]);
   onMount(() => void api.get<string[]>("/experimental/tool/ids").then(setTools, () => {}));
   const projects = createMemo(() => [...new Map(sessions().map((one) => [one.projectID, projectName(one)]))].sort(([, a], [, b]) => a.localeCompare(b)));
   const named = <Name extends string>(names: readonly Name[], texts: Readonly<Record<Name, string>>) => names.map((name) => [name, texts[name]] as const);
   return (
-    <div class="narrower" role="group" aria-label={more.searchIn}>
-      <Choice label={more.project} all={more.everyProject} options={projects()} value={props.narrowing.project} onPick={(project) => props.onChange({ project })} />
-      <Choice label={more.who} all={more.anybody} options={named(ROLES, more.roles)} value={props.narrowing.role} onPick={(role) => props.onChange({ role })} />
-      <Choice label={more.what} all={more.anyKind} options={Object.entries(more.inKinds)} value={props.narrowing.kind} onPick={(kind) => props.onChange({ kind })} />
-      <Choice label={more.tool} all={more.anyTool} options={tools().map((tool) => [tool, tool] as const)} value={props.narrowing.tool} onPick={(tool) => props.onChange({ tool })} />
-      <Choice label={more.age} all={more.anyAge} options={named(AGES_DAYS, more.ages)} value={props.narrowing.days} onPick={(days) => props.onChange({ days })} />
-      <Show when={isNarrowed(props.narrowing)}><button type="button" class="quiet" onClick={() => props.onChange(EVERYTHING)}><Icon name="x" /> {more.searchWide}</button></Show>
+    <div class="search-filters" role="group" aria-label={panelWords.searchIn}>
+      <Choice label={panelWords.project} all={panelWords.everyProject} options={projects()} value={props.filters.project} onPick={(project) => props.onChange({ project })} />
+      <Choice label={panelWords.who} all={panelWords.anybody} options={named(ROLES, panelWords.roles)} value={props.filters.role} onPick={(role) => props.onChange({ role })} />
+      <Choice label={panelWords.what} all={panelWords.anyKind} options={Object.entries(panelWords.inKinds)} value={props.filters.kind} onPick={(kind) => props.onChange({ kind })} />
+      <Choice label={panelWords.tool} all={panelWords.anyTool} options={tools().map((tool) => [tool, tool] as const)} value={props.filters.tool} onPick={(tool) => props.onChange({ tool })} />
+      <Choice label={panelWords.age} all={panelWords.anyAge} options={named(AGES_DAYS, panelWords.ages)} value={props.filters.days} onPick={(days) => props.onChange({ days })} />
+      <Show when={hasFilters(props.filters)}><button type="button" class="quiet" onClick={() => props.onChange(NO_FILTERS)}><Icon name="x" /> {panelWords.searchWide}</button></Show>
     </div>
   );
 }

@@ -15,10 +15,10 @@ import { readProcesses } from "../view/processes.ts";
 import { preferences } from "../view/preferences.ts";
 import { pendingPrompts } from "../view/prompts.ts";
 import { renaming, setRenaming } from "../view/rename.ts";
-import { look } from "../view/seen.ts";
+import { markSeen } from "../view/seen.ts";
 import { canShare } from "../view/sharing.ts";
 import { ancestry, asks, isWithin, past, session, status, thread, world } from "../view/store.ts";
-import { keepLast } from "../view/last.ts";
+import { rememberSession } from "../view/last-session.ts";
 import { undoing } from "../view/undo.ts";
 import { words } from "../words/en.ts";
 import { Timeline } from "../timeline/timeline.tsx";
@@ -27,7 +27,7 @@ import { ContextRing } from "../panel/ring.tsx";
 import { SessionMenu } from "./session-menu.tsx";
 
 // Panels are loaded when they are opened.
-const Begin = lazy(() => import("./begin.tsx").then((file) => ({ default: file.Begin })));
+const EmptySession = lazy(() => import("./empty-session.tsx").then((file) => ({ default: file.EmptySession })));
 const FindBar = lazy(() => import("./find.tsx").then((file) => ({ default: file.FindBar })));
 const UndoSheet = lazy(() => import("../panel/undo.tsx").then((file) => ({ default: file.UndoSheet })));
 const ChangesPanel = lazy(() => import("../panel/changes.tsx").then((file) => ({ default: file.ChangesPanel })));
@@ -91,13 +91,13 @@ export function SessionPage(page: { now: Place }) {
     setRenaming(undefined);
     if (preferences().stopsOnLeaving && world.statuses.get(id)?.value.type !== "idle") void stop(id);
   })));
-  createEffect(() => opened().as === "here" && keepLast(props.id));
+  createEffect(() => opened().as === "here" && rememberSession(props.id));
   createEffect(() => {
     const info = session(props.id);
     const isAsked = asks().some((ask) => isWithin(ask.request.sessionID, props.id));
     const now = isAsked ? "asks" : status(props.id).type;
     document.title = info ? `${now === "idle" ? "" : `${words.status[now]} · `}${info.title} — ${words.name}` : words.name;
-    if (info && document.visibilityState === "visible") look(props.id, info.time.updated);
+    if (info && document.visibilityState === "visible") markSeen(props.id, info.time.updated);
   });
   /** Somebody deleted it while it was open: what is loaded stays readable. */
   const isDeleted = () => opened().as === "here" && thread(props.id) !== undefined && past()?.sessionID !== props.id && session(props.id) === undefined;
@@ -125,7 +125,7 @@ export function SessionPage(page: { now: Place }) {
             <div class="timeline" aria-busy="true" />
           </Match>
           <Match when={opened().as === "here"}>
-            <Show when={!isEmpty()} fallback={past()?.sessionID === props.id ? <div class="timeline" /> : <Guard><Begin id={props.id} onPick={(text) => composer?.put(text)} /></Guard>}>
+            <Show when={!isEmpty()} fallback={past()?.sessionID === props.id ? <div class="timeline" /> : <Guard><EmptySession id={props.id} onPick={(text) => composer?.put(text)} /></Guard>}>
               <Show when={props.id} keyed>{(id) => <Timeline sessionID={id} target={page.now.place} />}</Show>
             </Show>
           </Match>
@@ -177,7 +177,7 @@ function Header(props: { id: string; panel: Panel | undefined }) {
           <Show when={info()?.model?.variant !== "default" && info()?.model?.variant}>{(variant) => <span class="wide-only">{variant()}</span>}</Show>
           <Show when={info()?.share}><a class="wide-only" href={sessionPath(props.id, "share")}>{words.isShared}</a></Show>
           <Show when={info()?.summary && (info()?.summary?.files ?? 0) > 0 && info()?.summary}>{(summary) => <a class="wide-only" href={sessionPath(props.id, "changes")}><span class="plus">+{summary().additions}</span> <span class="minus">−{summary().deletions}</span></a>}</Show>
-          <Show when={(info()?.cost ?? 0) > 0}><span>{words.money(info()?.cost ?? 0)}</span></Show>
+          <Show when={(info()?.cost ?? 0) > 0}><a href={sessionPath(props.id, "context")} title={words.panels.context}>{words.money(info()?.cost ?? 0)}</a></Show>
           <Show when={isAsked()} fallback={<Show when={status(props.id).type !== "idle"}><span class="is-busy">{words.status[status(props.id).type]}</span></Show>}><span class="warn">{words.status.asks}</span></Show>
         </p>
       </div>

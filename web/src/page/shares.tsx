@@ -7,7 +7,7 @@ import { api, serverNow } from "../view/live.ts";
 import { sessionPath } from "../view/router.ts";
 import { session } from "../view/store.ts";
 import { words } from "../words/en.ts";
-import { more } from "../words/en-panels.ts";
+import { panelWords } from "../words/en-panels.ts";
 
 interface Shared {
   readonly sessionID: string;
@@ -26,7 +26,7 @@ export function SharesPage() {
       <h1>{words.shares}</h1>
       <Show when={trouble() !== ""}><p class="bad small" role="alert">{trouble()}</p></Show>
       <ul class="list-rows">
-        <For each={shares()} fallback={<Show when={shares()}><li><Empty icon="globe" title={more.noShares} hint={more.noSharesHint} /></li></Show>}>
+        <For each={shares()} fallback={<Show when={shares()}><li><Empty icon="globe" title={panelWords.noShares} hint={panelWords.noSharesHint} /></li></Show>}>
           {(one) => (
             <li class="list-row">
               <a href={sessionPath(one.sessionID, "share")}>
@@ -36,7 +36,7 @@ export function SharesPage() {
                     <span class="cut">{one.url}</span>
                     <span>{words.ago(one.created, serverNow())}</span>
                   </span>
-                  <Show when={one.state !== "active" || one.error}><span class="small bad">{more.shareStates[one.state]} {one.error}</span></Show>
+                  <Show when={one.state !== "active" || one.error}><span class="small bad">{panelWords.shareStates[one.state]} {one.error}</span></Show>
                 </span>
               </a>
             </li>

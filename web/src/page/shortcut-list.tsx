@@ -3,7 +3,7 @@
 import { For, Show, createSignal, onCleanup } from "solid-js";
 import { preferences } from "../view/preferences.ts";
 import { KEY_ACTIONS, type KeyAction, type OwnKeys, isKey, isSecond, keyOf, takenBy, withKey } from "../view/shortcuts.ts";
-import { more } from "../words/en-panels.ts";
+import { panelWords } from "../words/en-panels.ts";
 
 export function ShortcutList(props: { onChange: (keys: OwnKeys) => void }) {
   const [asked, setAsked] = createSignal<KeyAction>();
@@ -20,9 +20,9 @@ export function ShortcutList(props: { onChange: (keys: OwnKeys) => void }) {
     event.preventDefault();
     event.stopPropagation();
     if (event.key === "Escape") return ask(undefined);
-    if (!isKey(event.key)) return void setTrouble(more.keyUnfit);
+    if (!isKey(event.key)) return void setTrouble(panelWords.keyUnfit);
     const taken = takenBy(event.key, action, own());
-    if (taken !== undefined) return void setTrouble(more.keyTaken(event.key, taken === "answers" ? more.keyAnswers : more.keyActions[taken]));
+    if (taken !== undefined) return void setTrouble(panelWords.keyTaken(event.key, taken === "answers" ? panelWords.keyAnswers : panelWords.keyActions[taken]));
     props.onChange(withKey(action, event.key, own()));
     ask(undefined);
   };
@@ -31,26 +31,26 @@ export function ShortcutList(props: { onChange: (keys: OwnKeys) => void }) {
   onCleanup(() => document.removeEventListener("keydown", press, true));
   return (
     <section>
-      <h2>{more.shortcuts}</h2>
+      <h2>{panelWords.shortcuts}</h2>
       <Show when={trouble() !== ""}><p class="bad small" role="alert">{trouble()}</p></Show>
       <dl class="numbers keys">
-        <For each={more.otherKeys}>{([keys, what]) => <><dt><kbd>{keys}</kbd></dt><dd>{what}</dd></>}</For>
+        <For each={panelWords.otherKeys}>{([keys, what]) => <><dt><kbd>{keys}</kbd></dt><dd>{what}</dd></>}</For>
         <For each={KEY_ACTIONS}>
           {(action) => (
             <>
               <dt>
                 <Show when={isSecond(action)}><kbd>{keyOf("go", own())}</kbd> </Show>
-                <button type="button" aria-label={more.keyChange(more.keyActions[action])} title={more.keyChange(more.keyActions[action])}
+                <button type="button" aria-label={panelWords.keyChange(panelWords.keyActions[action])} title={panelWords.keyChange(panelWords.keyActions[action])}
                   disabled={!preferences().letterKeys} aria-pressed={asked() === action} onClick={() => ask(asked() === action ? undefined : action)} onBlur={() => asked() === action && ask(undefined)}>
-                  <Show when={asked() === action} fallback={<kbd>{keyOf(action, own())}</kbd>}>{more.keyPress}</Show>
+                  <Show when={asked() === action} fallback={<kbd>{keyOf(action, own())}</kbd>}>{panelWords.keyPress}</Show>
                 </button>
               </dt>
-              <dd>{more.keyActions[action]}</dd>
+              <dd>{panelWords.keyActions[action]}</dd>
             </>
           )}
         </For>
       </dl>
-      <Show when={Object.keys(own()).length > 0}><button type="button" onClick={() => props.onChange({})}>{more.keysUsual}</button></Show>
+      <Show when={Object.keys(own()).length > 0}><button type="button" onClick={() => props.onChange({})}>{panelWords.keysUsual}</button></Show>
     </section>
   );
 }

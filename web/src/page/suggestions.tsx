@@ -6,7 +6,7 @@ import type { Catalog } from "../view/catalog.ts";
 import { api } from "../view/live.ts";
 import { type McpResource, type Mention, rememberPick } from "../sync/mentions.ts";
 import { words } from "../words/en.ts";
-import { more } from "../words/en-panels.ts";
+import { panelWords } from "../words/en-panels.ts";
 
 interface Suggestion {
   readonly icon: string;
@@ -64,7 +64,7 @@ export function Suggestions(props: {
   onCleanup(() => document.removeEventListener("keydown", key, true));
   return (
     <Show when={found().length > 0}>
-      <ul class="suggestions" role="listbox" aria-label={more.suggestions}>
+      <ul class="suggestions" role="listbox" aria-label={panelWords.suggestions}>
         <For each={found()}>
           {(one, index) => (
             <li role="option" aria-selected={index() === at()} onPointerDown={(event) => { event.preventDefault(); pick(one); }}>

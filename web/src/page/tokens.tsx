@@ -1,9 +1,9 @@
 // Tokens: what programs show in place of the password. A secret is seen once, when it is made.
 
 import { For, Show, createSignal, onMount } from "solid-js";
-import { say } from "../kit/toast.tsx";
+import { showToast } from "../kit/toast.tsx";
 import { api, serverNow } from "../view/live.ts";
-import { more } from "../words/en-panels.ts";
+import { panelWords } from "../words/en-panels.ts";
 import { asCallError, segment } from "../wire/api.ts";
 
 interface Token {
@@ -24,7 +24,7 @@ export function Tokens() {
   const [scope, setScope] = createSignal<string>("read");
   const [days, setDays] = createSignal(30);
   const [secret, setSecret] = createSignal("");
-  const failed = (cause: unknown) => say(asCallError(cause).message, "bad");
+  const failed = (cause: unknown) => showToast(asCallError(cause).message, "bad");
   // A server without tokens, or a login that may not see them: the section is absent.
   const read = () => void api.get<Token[]>("/sturdy/token").then(setTokens, () => setTokens(undefined));
   onMount(read);
@@ -37,28 +37,28 @@ export function Tokens() {
   return (
     <Show when={tokens()}>
       {(list) => (
-        <section aria-label={more.tokens}>
-          <h2>{more.tokens}</h2>
-          <p class="muted small">{more.tokensHint}</p>
+        <section aria-label={panelWords.tokens}>
+          <h2>{panelWords.tokens}</h2>
+          <p class="muted small">{panelWords.tokensHint}</p>
           <ul class="approvals">
-            <For each={list()} fallback={<li class="muted">{more.noTokens}</li>}>
+            <For each={list()} fallback={<li class="muted">{panelWords.noTokens}</li>}>
               {(one) => (
                 <li>
                   <span class="grow cut">{one.name}</span>
                   <span class="muted small">{one.scopes.join(", ")}</span>
-                  <Show when={one.expires}>{(at) => <span class="muted small num">{more.until(new Date(at()).toLocaleDateString("en"))}</span>}</Show>
-                  <button type="button" onClick={() => revoke(one.id)}>{more.takeBack}</button>
+                  <Show when={one.expires}>{(at) => <span class="muted small num">{panelWords.until(panelWords.date(at()))}</span>}</Show>
+                  <button type="button" onClick={() => revoke(one.id)}>{panelWords.takeBack}</button>
                 </li>
               )}
             </For>
           </ul>
           <form class="token-form" onSubmit={(event) => { event.preventDefault(); make(); }}>
-            <input type="text" aria-label={more.tokenName} placeholder={more.tokenName} value={name()} onInput={(event) => setName(event.currentTarget.value)} />
-            <select aria-label={more.tokenScope} onChange={(event) => setScope(event.currentTarget.value)}><For each={SCOPES}>{(one) => <option value={one} selected={one === scope()}>{more.scopes[one]}</option>}</For></select>
-            <select aria-label={more.tokenLife} onChange={(event) => setDays(Number(event.currentTarget.value))}><For each={LIFETIMES}>{(one) => <option value={one} selected={one === days()}>{more.lifetime(one)}</option>}</For></select>
-            <button type="submit" disabled={name().trim() === ""}>{more.tokenMake}</button>
+            <input type="text" aria-label={panelWords.tokenName} placeholder={panelWords.tokenName} value={name()} onInput={(event) => setName(event.currentTarget.value)} />
+            <select aria-label={panelWords.tokenScope} onChange={(event) => setScope(event.currentTarget.value)}><For each={SCOPES}>{(one) => <option value={one} selected={one === scope()}>{panelWords.scopes[one]}</option>}</For></select>
+            <select aria-label={panelWords.tokenLife} onChange={(event) => setDays(Number(event.currentTarget.value))}><For each={LIFETIMES}>{(one) => <option value={one} selected={one === days()}>{panelWords.lifetime(one)}</option>}</For></select>
+            <button type="submit" disabled={name().trim() === ""}>{panelWords.tokenMake}</button>
           </form>
-          <Show when={secret() !== ""}><p class="small">{more.tokenOnce}</p><pre class="terminal" tabindex="0">{secret()}</pre></Show>
+          <Show when={secret() !== ""}><p class="small">{panelWords.tokenOnce}</p><pre class="terminal" tabindex="0">{secret()}</pre></Show>
         </section>
       )}
     </Show>

@@ -8,9 +8,9 @@ import { asCallError } from "../wire/api.ts";
 import { api, serverNow } from "../view/live.ts";
 import { navigate, sessionPath } from "../view/router.ts";
 import { session, world } from "../view/store.ts";
-import { ALL_USAGE, USAGE_NAMES, type UsageName, type UsageNarrowing, usageAsked, usageOf, usagePath } from "../view/usage.ts";
+import { NO_USAGE_FILTERS, USAGE_NAMES, type UsageName, type UsageFilters, usageParameters, usageOf, usagePath } from "../view/usage.ts";
 import { words } from "../words/en.ts";
-import { more } from "../words/en-panels.ts";
+import { panelWords } from "../words/en-panels.ts";
 import type { Tokens } from "../wire/types.ts";
 
 interface UsageRow {
@@ -39,14 +39,14 @@ export function UsagePage(props: { search: string }) {
   const [period, setPeriod] = createSignal<number>(30);
   const [measure, setMeasure] = createSignal<Measure>("tokens");
   // By value: every change of the address makes another object.
-  const narrowing = createMemo(() => usageOf(props.search), ALL_USAGE, { equals: (a, b) => usagePath(a) === usagePath(b) });
+  const filters = createMemo(() => usageOf(props.search), NO_USAGE_FILTERS, { equals: (a, b) => usagePath(a) === usagePath(b) });
   createEffect(() => {
     const zone = String(new Date().getTimezoneOffset());
     const since = serverNow() - period() * DAY_MS;
-    const wanted = narrowing();
+    const wanted = filters();
     const abort = new AbortController();
     onCleanup(() => abort.abort());
-    const read = (by: Table) => api.get<Usage>(`/sturdy/usage?${new URLSearchParams({ zone, ...usageAsked(wanted, by, since) })}`, { signal: abort.signal });
+    const read = (by: Table) => api.get<Usage>(`/sturdy/usage?${new URLSearchParams({ zone, ...usageParameters(wanted, by, since) })}`, { signal: abort.signal });
     // Together: sums and tables of two different choices do not stand beside each other.
     Promise.all(TABLES.map(async (by) => [by, await read(by)] as const)).then(
       (all) => { setFound(Object.fromEntries(all)); setTrouble(""); },
@@ -55,30 +55,30 @@ export function UsagePage(props: { search: string }) {
   });
   const rows = (of: Table) => found()[of]?.rows ?? [];
   const sum = (field: "cost" | "steps" | "errors") => rows("session").reduce((total, row) => total + row[field], 0);
-  const only = (change: Partial<UsageNarrowing>) => usagePath({ ...narrowing(), ...change });
+  const only = (change: Partial<UsageFilters>) => usagePath({ ...filters(), ...change });
   const dearest = (of: Table) => rows(of).toSorted((a, b) => b.cost - a.cost || b.steps - a.steps);
   return (
     <main class="page usage" id="main" aria-label={words.usage}>
       <h1>{words.usage}</h1>
       <p class="checks">
-        <label>{more.period} <select aria-label={more.period} onChange={(event) => setPeriod(Number(event.currentTarget.value))}><For each={PERIODS}>{(days) => <option value={days} selected={days === period()}>{more.days(days)}</option>}</For></select></label>
-        <label>{more.measure} <select aria-label={more.measure} onChange={(event) => setMeasure(event.currentTarget.value as Measure)}><For each={MEASURES}>{(one) => <option value={one} selected={one === measure()}>{more.measures[one]}</option>}</For></select></label>
+        <label>{panelWords.period} <select aria-label={panelWords.period} onChange={(event) => setPeriod(Number(event.currentTarget.value))}><For each={PERIODS}>{(days) => <option value={days} selected={days === period()}>{panelWords.days(days)}</option>}</For></select></label>
+        <label>{panelWords.measure} <select aria-label={panelWords.measure} onChange={(event) => setMeasure(event.currentTarget.value as Measure)}><For each={MEASURES}>{(one) => <option value={one} selected={one === measure()}>{panelWords.measures[one]}</option>}</For></select></label>
       </p>
-      <Chosen narrowing={narrowing()} />
+      <Chosen filters={filters()} />
       <Show when={trouble() === ""} fallback={<p class="bad" role="alert">{trouble()}</p>}>
-        <Show when={rows("day").length > 0} fallback={<Empty icon="coins" title={found().day === undefined ? "…" : more.noUsage} />}>
+        <Show when={rows("day").length > 0} fallback={<Empty icon="coins" title={found().day === undefined ? "…" : panelWords.noUsage} />}>
           <dl class="totals num">
-            <div><dt>{more.cost}</dt><dd>{words.money(sum("cost"))}</dd></div>
-            <div><dt>{more.steps}</dt><dd>{words.number(sum("steps"))}</dd></div>
-            <div><dt>{more.errors}</dt><dd>{words.number(sum("errors"))}</dd></div>
+            <div><dt>{panelWords.cost}</dt><dd>{words.money(sum("cost"))}</dd></div>
+            <div><dt>{panelWords.steps}</dt><dd>{words.number(sum("steps"))}</dd></div>
+            <div><dt>{panelWords.errors}</dt><dd>{words.number(sum("errors"))}</dd></div>
           </dl>
-          <Chart rows={rows("day")} days={period()} measure={measure()} chosen={narrowing().day} link={(day) => only({ day })} />
-          <Show when={narrowing().day === ""}><UsageTable title={more.byDay} rows={rows("day").toReversed()} link={(day) => only({ day })} /></Show>
-          <Show when={narrowing().model === ""}><UsageTable title={more.byModel} rows={dearest("model")} link={(model) => only({ model })} /></Show>
-          <Show when={narrowing().agent === ""}><UsageTable title={more.byAgent} rows={dearest("agent")} link={(agent) => only({ agent })} /></Show>
-          <Show when={narrowing().project === ""}><UsageTable title={more.byProject} rows={dearest("project")} link={(project) => only({ project })} name={nameOfProject} /></Show>
-          <UsageTable title={more.bySession} rows={dearest("session").slice(0, SESSIONS_MAX)} link={(id) => sessionPath(id)} name={(id) => session(id)?.title ?? id} />
-          <Show when={found().day?.isComplete === false}><p class="muted small">{more.notComplete}</p></Show>
+          <Chart rows={rows("day")} days={period()} measure={measure()} chosen={filters().day} link={(day) => only({ day })} />
+          <Show when={filters().day === ""}><UsageTable title={panelWords.byDay} rows={rows("day").toReversed()} link={(day) => only({ day })} /></Show>
+          <Show when={filters().model === ""}><UsageTable title={panelWords.byModel} rows={dearest("model")} link={(model) => only({ model })} /></Show>
+          <Show when={filters().agent === ""}><UsageTable title={panelWords.byAgent} rows={dearest("agent")} link={(agent) => only({ agent })} /></Show>
+          <Show when={filters().project === ""}><UsageTable title={panelWords.byProject} rows={dearest("project")} link={(project) => only({ project })} name={nameOfProject} /></Show>
+          <UsageTable title={panelWords.bySession} rows={dearest("session").slice(0, SESSIONS_MAX)} link={(id) => sessionPath(id)} name={(id) => session(id)?.title ?? id} />
+          <Show when={found().day?.isComplete === false}><p class="muted small">{panelWords.notComplete}</p></Show>
         </Show>
       </Show>
     </main>
@@ -86,13 +86,13 @@ export function UsagePage(props: { search: string }) {
 }
 
 /** What the numbers are of, if not of everything; each can be taken away. */
-function Chosen(props: { narrowing: UsageNarrowing }) {
-  const names = () => USAGE_NAMES.filter((name) => props.narrowing[name] !== "");
-  const text = (name: UsageName) => (name === "project" ? nameOfProject(props.narrowing.project) : props.narrowing[name]);
+function Chosen(props: { filters: UsageFilters }) {
+  const names = () => USAGE_NAMES.filter((name) => props.filters[name] !== "");
+  const text = (name: UsageName) => (name === "project" ? nameOfProject(props.filters.project) : props.filters[name]);
   return (
     <Show when={names().length > 0}>
       <p class="checks only-of num">
-        <For each={names()}>{(name) => <a class="button" href={usagePath({ ...props.narrowing, [name]: "" })} title={more.withoutOnly(text(name))}><span class="cut">{more.onlyOf(text(name))}</span> <Icon name="x" /></a>}</For>
+        <For each={names()}>{(name) => <a class="button" href={usagePath({ ...props.filters, [name]: "" })} title={panelWords.withoutOnly(text(name))}><span class="cut">{panelWords.onlyOf(text(name))}</span> <Icon name="x" /></a>}</For>
       </p>
     </Show>
   );
@@ -100,7 +100,7 @@ function Chosen(props: { narrowing: UsageNarrowing }) {
 
 /** Of a session that is gone nobody knows in which it was. */
 function nameOfProject(id: string): string {
-  if (id === "") return more.otherProjects;
+  if (id === "") return panelWords.otherProjects;
   const project = world.projects.get(id);
   return project?.name ?? project?.worktree.split("/").filter(Boolean).at(-1) ?? id;
 }
@@ -120,8 +120,8 @@ function Chart(props: { rows: readonly UsageRow[]; days: number; measure: Measur
   const scale = () => (props.measure === "cost" ? words.money(most()) : words.number(most()));
   return (
     <figure class="chart-box num">
-    <figcaption class="muted small">{more.mostInADay(scale())}</figcaption>
-    <svg class="chart" viewBox={`0 0 ${props.days * 10} 60`} preserveAspectRatio="none" role="img" aria-label={`${more.byDay}: ${more.measures[props.measure]}`}>
+    <figcaption class="muted small">{panelWords.mostInADay(scale())}</figcaption>
+    <svg class="chart" viewBox={`0 0 ${props.days * 10} 60`} preserveAspectRatio="none" role="img" aria-label={`${panelWords.byDay}: ${panelWords.measures[props.measure]}`}>
       <For each={days()}>
         {(day, index) => {
           const height = () => (value(day) / most()) * 58;
@@ -145,7 +145,7 @@ function UsageTable(props: { title: string; rows: readonly UsageRow[]; link: (ke
       <div class="table-scroll" tabindex="0" role="region" aria-label={props.title}>
         <table class="numbers-table num">
           <thead>
-            <tr><td /><th>{more.steps}</th><th>{words.tokens.input}</th><th>{words.tokens.output}</th><th>{words.tokens.read}</th><th>{more.errors}</th><th>{more.cost}</th></tr>
+            <tr><td /><th>{panelWords.steps}</th><th>{words.tokens.input}</th><th>{words.tokens.output}</th><th>{words.tokens.read}</th><th>{panelWords.errors}</th><th>{panelWords.cost}</th></tr>
           </thead>
           <tbody>
             <For each={props.rows}>

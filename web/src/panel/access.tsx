@@ -2,12 +2,12 @@
 // take it back. Links to a page that shows the session are in `grants.tsx`.
 
 import { For, Show, createSignal, onCleanup, onMount } from "solid-js";
-import { say } from "../kit/toast.tsx";
+import { showToast } from "../kit/toast.tsx";
 import { CopyButton } from "../text/render.tsx";
 import { api, serverNow } from "../view/live.ts";
 import { asCallError, segment } from "../wire/api.ts";
 import { words } from "../words/en.ts";
-import { more } from "../words/en-panels.ts";
+import { panelWords } from "../words/en-panels.ts";
 
 interface SessionGrant {
   readonly id: string;
@@ -42,7 +42,7 @@ export function AccessPanel(props: { sessionID: string }) {
   const abort = new AbortController();
   onCleanup(() => abort.abort());
   const failed = (cause: unknown) => {
-    if (!abort.signal.aborted) say(asCallError(cause).message, "bad");
+    if (!abort.signal.aborted) showToast(asCallError(cause).message, "bad");
   };
   const read = () => api.get<readonly SessionGrant[]>(`/sturdy/grant?sessionID=${segment(props.sessionID)}`, { signal: abort.signal }).then(setGrants, failed);
   onMount(() => void read());
@@ -55,16 +55,16 @@ export function AccessPanel(props: { sessionID: string }) {
   const revoke = (id: string) => void api.call(`/sturdy/grant/${segment(id)}`, { method: "DELETE", signal: abort.signal }).then(() => { setMade(undefined); return read(); }).catch(failed);
   return (
     <section class="grants" aria-label={words.panels.access}>
-      <p class="small muted">{more.accessHint}</p>
+      <p class="small muted">{panelWords.accessHint}</p>
       <ul class="approvals">
-        <For each={grants() ?? []} fallback={<li class="muted small">{grants() === undefined ? "…" : more.accessNone}</li>}>
+        <For each={grants() ?? []} fallback={<li class="muted small">{grants() === undefined ? "…" : panelWords.accessNone}</li>}>
           {(one) => <GrantRow grant={one} onRevoke={() => revoke(one.id)} onFail={failed} />}
         </For>
       </ul>
       <Show when={made()}>
         {(fresh) => (
           <div role="status">
-            <p class="small"><strong dir="auto">{fresh().label}</strong>: {more.accessOnce}</p>
+            <p class="small"><strong dir="auto">{fresh().label}</strong>: {panelWords.accessOnce}</p>
             <div class="secret"><pre class="terminal" tabindex="0" aria-label={fresh().label}>{fresh().reference}</pre><CopyButton text={() => fresh().reference} label={words.copy} /></div>
           </div>
         )}
@@ -76,12 +76,12 @@ export function AccessPanel(props: { sessionID: string }) {
 
 function GrantRow(props: { grant: SessionGrant; onRevoke: () => void; onFail: (cause: unknown) => void }) {
   const [uses, setUses] = createSignal<readonly GrantUse[]>();
-  const name = () => more.grantNamed(props.grant.label, props.grant.id);
+  const name = () => panelWords.grantNamed(props.grant.label, props.grant.id);
   const ends = () => {
     const { revoked, expires } = props.grant;
-    if (revoked !== null) return more.grantRevoked;
+    if (revoked !== null) return panelWords.grantRevoked;
     if (typeof expires !== "number") return "";
-    return expires <= serverNow() ? more.grantEnded : more.grantEnds(new Date(expires).toLocaleDateString("en"));
+    return expires <= serverNow() ? panelWords.grantEnded : panelWords.grantEnds(panelWords.date(expires));
   };
   const readUses = async () => {
     const rows = await api.get<readonly GrantUse[]>(`/sturdy/grant/${segment(props.grant.id)}/audit`);
@@ -92,21 +92,21 @@ function GrantRow(props: { grant: SessionGrant; onRevoke: () => void; onFail: (c
       <span class="grow">
         <span class="cut" dir="auto">{name()}</span>
         <span class="list-meta num">
-          <span>{props.grant.rights.map((right) => more.accessRights[right as Right] ?? right).join(", ")}</span>
+          <span>{props.grant.rights.map((right) => panelWords.accessRights[right as Right] ?? right).join(", ")}</span>
           <span>{ends()}</span>
-          <span>{more.accessUsed(props.grant.used, props.grant.maxUses ?? null)}</span>
+          <span>{panelWords.accessUsed(props.grant.used, props.grant.maxUses ?? null)}</span>
         </span>
         <details class="audit" onToggle={(event) => event.currentTarget.open && void readUses().catch(props.onFail)}>
-          <summary class="small">{more.audit}</summary>
+          <summary class="small">{panelWords.audit}</summary>
           <ul class="approvals">
-            <For each={uses() ?? []} fallback={<li class="muted small">{uses() === undefined ? "…" : more.auditEmpty}</li>}>
+            <For each={uses() ?? []} fallback={<li class="muted small">{uses() === undefined ? "…" : panelWords.auditEmpty}</li>}>
               {(row) => <li class="small"><span class="num muted">{words.ago(row.at, serverNow())}</span> <code class="grow cut">{row.method}</code> <span classList={{ bad: row.code !== "ok" }}>{row.code}</span></li>}
             </For>
           </ul>
         </details>
       </span>
       <Show when={props.grant.revoked === null}>
-        <button type="button" aria-label={more.revokeNamed(name())} onClick={props.onRevoke}>{more.revoke}</button>
+        <button type="button" aria-label={panelWords.revokeNamed(name())} onClick={props.onRevoke}>{panelWords.revoke}</button>
       </Show>
     </li>
   );
@@ -129,14 +129,14 @@ function NewAccess(props: { onMake: (label: string, rights: readonly Right[], da
   };
   return (
     <form class="token-form" onSubmit={(event) => void submit(event)}>
-      <input type="text" maxlength="100" aria-label={more.grantLabel} placeholder={more.grantLabel} value={label()} onInput={(event) => setLabel(event.currentTarget.value)} />
+      <input type="text" maxlength="100" aria-label={panelWords.grantLabel} placeholder={panelWords.grantLabel} value={label()} onInput={(event) => setLabel(event.currentTarget.value)} />
       <fieldset class="access-rights">
-        <legend class="off-screen">{more.grantMay}</legend>
-        <For each={RIGHTS}>{(right) => <label><input type="checkbox" checked={rights().includes(right)} onChange={() => toggle(right)} /> {more.accessRights[right]}</label>}</For>
+        <legend class="off-screen">{panelWords.grantMay}</legend>
+        <For each={RIGHTS}>{(right) => <label><input type="checkbox" checked={rights().includes(right)} onChange={() => toggle(right)} /> {panelWords.accessRights[right]}</label>}</For>
       </fieldset>
-      <Show when={rights().includes("prompt")}><p class="warn small">{more.accessPromptHint}</p></Show>
-      <select aria-label={more.tokenLife} onChange={(event) => setDays(Number(event.currentTarget.value))}><For each={LIFETIMES}>{(one) => <option value={one} selected={one === days()}>{more.lifetime(one)}</option>}</For></select>
-      <button type="submit" disabled={isSent() || rights().length === 0}>{more.accessMake}</button>
+      <Show when={rights().includes("prompt")}><p class="warn small">{panelWords.accessPromptHint}</p></Show>
+      <select aria-label={panelWords.tokenLife} onChange={(event) => setDays(Number(event.currentTarget.value))}><For each={LIFETIMES}>{(one) => <option value={one} selected={one === days()}>{panelWords.lifetime(one)}</option>}</For></select>
+      <button type="submit" disabled={isSent() || rights().length === 0}>{panelWords.accessMake}</button>
     </form>
   );
 }

@@ -6,23 +6,25 @@ import { Empty } from "../kit/empty.tsx";
 import { key } from "../sync/world.ts";
 import { api } from "../view/live.ts";
 import { navigate, sessionPath } from "../view/router.ts";
-import { message, part, partIds, session, status, thread, track, trackHints } from "../view/store.ts";
+import { message, session, status, thread, track, trackHints } from "../view/store.ts";
+import { firstWords } from "../timeline/first-words.ts";
 import { asCallError, segment } from "../wire/api.ts";
 import { words } from "../words/en.ts";
-import { more } from "../words/en-panels.ts";
+import { panelWords } from "../words/en-panels.ts";
 import type { FileDiff } from "../wire/types.ts";
 import { DiffView } from "./diff.tsx";
 
 /** What is not the id of a turn. */
 const WHOLE = "session";
 const TREE = "tree";
+/** Files that somebody has looked through, each with the change it had then: kept while the panel is closed, until the page is left. */
+const [viewed, setViewed] = createSignal<ReadonlySet<string>>(new Set());
 /** Turns that can be chosen; older ones are in the conversation. */
 const TURNS_MAX = 100;
 
 export function ChangesPanel(props: { sessionID: string; turn: string | undefined; onQuote: (text: string) => void }) {
   const [diffs, setDiffs] = createSignal<readonly FileDiff[]>();
   const [trouble, setTrouble] = createSignal("");
-  const [viewed, setViewed] = createSignal<ReadonlySet<string>>(new Set());
   const [ignoreSpace, setIgnoreSpace] = createSignal(false);
   const [split, setSplit] = createSignal(false);
   const of = () => props.turn ?? WHOLE;
@@ -44,7 +46,7 @@ export function ChangesPanel(props: { sessionID: string; turn: string | undefine
     );
   });
   // A file that changes after it was looked at is new again.
-  const nameOf = (diff: FileDiff) => `${diff.file ?? ""}\n${diff.patch ?? ""}`;
+  const nameOf = (diff: FileDiff) => `${props.sessionID}\n${diff.file ?? ""}\n${diff.patch ?? ""}`;
   const toggle = (diff: FileDiff) => {
     const next = new Set(viewed());
     if (!next.delete(nameOf(diff))) next.add(nameOf(diff));
@@ -55,15 +57,15 @@ export function ChangesPanel(props: { sessionID: string; turn: string | undefine
   return (
     <>
       <Chooser sessionID={props.sessionID} chosen={of()} />
-      <Show when={trouble() === ""} fallback={<Empty icon="file-diff" title={more.noChanges} hint={trouble()} />}>
-        <Show when={(diffs()?.length ?? 0) > 0} fallback={<Empty icon="file-diff" title={diffs() === undefined ? "…" : more.noChanges} hint={of() === TREE ? more.noChangesHint : more.turnHint} />}>
+      <Show when={trouble() === ""} fallback={<Empty icon="file-diff" title={panelWords.changesFailed} hint={trouble()} />}>
+        <Show when={(diffs()?.length ?? 0) > 0} fallback={<Empty icon="file-diff" title={diffs() === undefined ? "…" : panelWords.noChanges} hint={of() === TREE ? panelWords.noChangesHint : panelWords.turnHint} />}>
           <p class="list-meta num" data-changes={of()}>
-            <span>{more.changedFiles(diffs()?.length ?? 0)}</span> <span class="plus">+{sum("additions")}</span> <span class="minus">−{sum("deletions")}</span>
-            <span>{more.viewedOf((diffs() ?? []).filter((diff) => viewed().has(nameOf(diff))).length, diffs()?.length ?? 0)}</span>
+            <span>{panelWords.changedFiles(diffs()?.length ?? 0)}</span> <span class="plus">+{sum("additions")}</span> <span class="minus">−{sum("deletions")}</span>
+            <span>{panelWords.viewedOf((diffs() ?? []).filter((diff) => viewed().has(nameOf(diff))).length, diffs()?.length ?? 0)}</span>
           </p>
           <p class="checks">
-            <label><input type="checkbox" checked={ignoreSpace()} onChange={(event) => setIgnoreSpace(event.currentTarget.checked)} /> {more.ignoreSpace}</label>
-            <label><input type="checkbox" checked={split()} onChange={(event) => setSplit(event.currentTarget.checked)} /> {more.split}</label>
+            <label><input type="checkbox" checked={ignoreSpace()} onChange={(event) => setIgnoreSpace(event.currentTarget.checked)} /> {panelWords.ignoreSpace}</label>
+            <label><input type="checkbox" checked={split()} onChange={(event) => setSplit(event.currentTarget.checked)} /> {panelWords.split}</label>
           </p>
           <For each={diffs()}>
             {(diff) => (
@@ -74,7 +76,7 @@ export function ChangesPanel(props: { sessionID: string; turn: string | undefine
                   <span class="meta num"><span class="plus">+{diff.additions}</span> <span class="minus">−{diff.deletions}</span></span>
                 </summary>
                 <label class="card-note">
-                  <input type="checkbox" checked={viewed().has(nameOf(diff))} onChange={() => toggle(diff)} /> {more.viewed}
+                  <input type="checkbox" checked={viewed().has(nameOf(diff))} onChange={() => toggle(diff)} /> {panelWords.viewed}
                 </label>
                 <Show when={diff.patch}>
                   {(patch) => <DiffView patch={patch()} options={{ ignoreSpace: ignoreSpace(), split: split() }} onComment={(line, code, comment) => quote(diff.file ?? "", line, code, comment)} />}
@@ -97,23 +99,13 @@ function pathOf(sessionID: string, of: string): string {
 function Chooser(props: { sessionID: string; chosen: string }) {
   const turns = createMemo(() => {
     const prompts = (thread(props.sessionID)?.order ?? []).filter((id) => message(props.sessionID, id)?.role === "user");
-    return prompts.slice(-TURNS_MAX).toReversed().map((id) => ({ id, name: more.turnOf(words.time(message(props.sessionID, id)?.time.created ?? 0), firstWords(props.sessionID, id)) }));
+    return prompts.slice(-TURNS_MAX).toReversed().map((id) => ({ id, name: panelWords.turnOf(words.time(message(props.sessionID, id)?.time.created ?? 0), firstWords(props.sessionID, id)) }));
   });
   return (
-    <select aria-label={more.changesOf} onChange={(event) => navigate(sessionPath(props.sessionID, "changes", event.currentTarget.value), "replace")}>
-      <option value={WHOLE} selected={props.chosen === WHOLE}>{more.wholeSession}</option>
-      <option value={TREE} selected={props.chosen === TREE}>{more.workingTree}</option>
+    <select aria-label={panelWords.changesOf} onChange={(event) => navigate(sessionPath(props.sessionID, "changes", event.currentTarget.value), "replace")}>
+      <option value={WHOLE} selected={props.chosen === WHOLE}>{panelWords.wholeSession}</option>
+      <option value={TREE} selected={props.chosen === TREE}>{panelWords.workingTree}</option>
       <For each={turns()}>{(turn) => <option value={turn.id} selected={props.chosen === turn.id}>{turn.name}</option>}</For>
     </select>
   );
-}
-
-const FIRST_CHARS_MAX = 60;
-
-function firstWords(sessionID: string, messageID: string): string {
-  for (const id of partIds(sessionID, messageID)) {
-    const found = part(sessionID, id);
-    if (found?.type === "text" && found.synthetic !== true) return found.text.trim().replaceAll(/\s+/g, " ").slice(0, FIRST_CHARS_MAX);
-  }
-  return "";
 }

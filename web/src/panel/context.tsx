@@ -3,9 +3,9 @@
 import { For, Show, createMemo, createSignal, onMount } from "solid-js";
 import { message, session, thread } from "../view/store.ts";
 import { filePath, messagePath } from "../view/router.ts";
-import { readInstructions } from "../view/beginning.ts";
+import { readInstructions } from "../view/directory-info.ts";
 import { words } from "../words/en.ts";
-import { more } from "../words/en-panels.ts";
+import { panelWords } from "../words/en-panels.ts";
 import type { AssistantMessage } from "../wire/types.ts";
 import { lastTokens, useLimit, used } from "./ring.tsx";
 
@@ -38,25 +38,25 @@ export function ContextPanel(props: { sessionID: string }) {
       <meter min="0" max={Math.max(1, limit())} high={limit() * 0.85} value={used(lastTokens(props.sessionID))} aria-label={words.panels.context} />
       <dl class="numbers num">
         <For each={rows()}>{([name, value]) => <><dt>{name}</dt><dd>{words.number(value)}</dd></>}</For>
-        <dt>{more.cost}</dt>
+        <dt>{panelWords.cost}</dt>
         <dd>{words.money(info()?.cost ?? 0)}</dd>
       </dl>
       <Show when={instructions().length > 0}>
-        <h3>{more.instructions}</h3>
+        <h3>{panelWords.instructions}</h3>
         <ul class="paths"><For each={instructions()}>{(file) => <li><a href={filePath(props.sessionID, file)}><code>{file}</code></a></li>}</For></ul>
       </Show>
       <Show when={removed().summaries + removed().outputs > 0}>
-        <h3>{more.compactedTitle}</h3>
-        <p class="small num">{[removed().summaries > 0 ? more.summarised(removed().summaries) : "", removed().outputs > 0 ? more.outputsRemoved(removed().outputs) : ""].filter(Boolean).join(" · ")}</p>
+        <h3>{panelWords.compactedTitle}</h3>
+        <p class="small num">{[removed().summaries > 0 ? panelWords.summarised(removed().summaries) : "", removed().outputs > 0 ? panelWords.outputsRemoved(removed().outputs) : ""].filter(Boolean).join(" · ")}</p>
       </Show>
-      <h3>{more.steps}</h3>
+      <h3>{panelWords.steps}</h3>
       <ol class="bars">
         <For each={steps().slice(-40)}>
           {(step) => (
             <li>
               <a class="muted num" href={messagePath(props.sessionID, step.id, { panel: "context" })}>{words.time(step.time.created)}</a>
               <meter min="0" max={most()} value={used(step.tokens)} aria-label={words.tokensUsed(used(step.tokens), limit())} />
-              <span class="num">{words.compact(used(step.tokens))}<Show when={step.cost > 0}>{more.costOfStep(words.money(step.cost))}</Show></span>
+              <span class="num">{words.compact(used(step.tokens))}<Show when={step.cost > 0}>{panelWords.costOfStep(words.money(step.cost))}</Show></span>
             </li>
           )}
         </For>

@@ -3,7 +3,7 @@
 import { For, Show, createMemo, createSignal } from "solid-js";
 import { type DiffRow, type LineRow, rowsOf, sideBySide, withWords, withoutSpace } from "../text/patch.ts";
 import { words } from "../words/en.ts";
-import { more } from "../words/en-panels.ts";
+import { panelWords } from "../words/en-panels.ts";
 
 const ROWS_MAX = 400;
 
@@ -83,7 +83,7 @@ function Number(props: { line: LineRow | undefined; value: number | undefined; o
   return (
     <td class="no">
       <Show when={props.value !== undefined && props.line !== undefined && props.onLine} fallback={props.value ?? ""}>
-        {(pick) => <button type="button" class="plain" aria-label={more.comment(props.value ?? 0)} onClick={() => pick()(props.line as LineRow)}>{props.value}</button>}
+        {(pick) => <button type="button" class="plain" aria-label={panelWords.comment(props.value ?? 0)} onClick={() => pick()(props.line as LineRow)}>{props.value}</button>}
       </Show>
     </td>
   );
@@ -101,10 +101,10 @@ function CommentForm(props: { line: LineRow; onSay: (comment: string) => void; o
   const [text, setText] = createSignal("");
   return (
     <form onSubmit={(event) => { event.preventDefault(); if (text().trim() !== "") props.onSay(text().trim()); }}>
-      <textarea aria-label={more.comment(props.line.now ?? props.line.old ?? 0)} placeholder={more.commentHint} value={text()} onInput={(event) => setText(event.currentTarget.value)} ref={(field) => queueMicrotask(() => field.focus())} />
+      <textarea aria-label={panelWords.comment(props.line.now ?? props.line.old ?? 0)} placeholder={panelWords.commentHint} value={text()} onInput={(event) => setText(event.currentTarget.value)} ref={(field) => queueMicrotask(() => field.focus())} />
       <div class="dialog-buttons">
-        <button type="submit" class="primary" disabled={text().trim() === ""}>{more.commentAdd}</button>
-        <button type="button" onClick={() => props.onCancel()}>{more.cancel}</button>
+        <button type="submit" class="primary" disabled={text().trim() === ""}>{panelWords.commentAdd}</button>
+        <button type="button" onClick={() => props.onCancel()}>{panelWords.cancel}</button>
       </div>
     </form>
   );

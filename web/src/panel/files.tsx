@@ -8,7 +8,7 @@ import { api } from "../view/live.ts";
 import { filePath, navigate, sessionPath } from "../view/router.ts";
 import { session, trackHints } from "../view/store.ts";
 import { words } from "../words/en.ts";
-import { more } from "../words/en-panels.ts";
+import { panelWords } from "../words/en-panels.ts";
 
 interface Node {
   readonly name: string;
@@ -62,7 +62,7 @@ export function FilesPanel(props: { sessionID: string; file: string | undefined;
           <a class="button" href={sessionPath(props.sessionID, "files")}><Icon name="chevron-left" /> {words.back}</a>
           <Show when={file()}>
             {(found) => (
-              <Show when={found().content.type !== "binary"} fallback={<p class="muted">{more.binary}</p>}>
+              <Show when={found().content.type !== "binary"} fallback={<p class="muted">{panelWords.binary}</p>}>
                 <FileText path={found().path} text={found().content.content} line={props.line} />
               </Show>
             )}
@@ -106,7 +106,7 @@ function FileText(props: { path: string; text: string; line: number | undefined 
             return (
               <>
                 <CodeText text={before()} language={language()} />
-                <pre class="at-line" aria-label={more.atLine(line())} tabindex="0" ref={atLine}><code>{here() || " "}</code></pre>
+                <pre class="at-line" aria-label={panelWords.atLine(line())} tabindex="0" ref={atLine}><code>{here() || " "}</code></pre>
                 <CodeText text={after()} language={language()} />
               </>
             );

@@ -3,7 +3,7 @@
 import { Show, createSignal } from "solid-js";
 import { copyText } from "../kit/copy.ts";
 import { words } from "../words/en.ts";
-import { more } from "../words/en-panels.ts";
+import { panelWords } from "../words/en-panels.ts";
 import { QrCode } from "./qr-code.tsx";
 
 export function LinkBox(props: { url: string; label: string }) {
@@ -13,10 +13,10 @@ export function LinkBox(props: { url: string; label: string }) {
     <div class="link-box">
       <pre class="terminal" tabindex="0" role="group" aria-label={props.label}>{props.url}</pre>
       <div class="dialog-buttons">
-        <button type="button" onClick={() => void copyText(props.url).then(setCopied)}>{isCopied() ? more.copied : words.copy}</button>
-        <button type="button" aria-expanded={isDrawn()} onClick={() => setDrawn(!isDrawn())}>{isDrawn() ? more.hideCode : more.showCode}</button>
+        <button type="button" onClick={() => void copyText(props.url).then(setCopied)}>{isCopied() ? panelWords.copied : words.copy}</button>
+        <button type="button" aria-expanded={isDrawn()} onClick={() => setDrawn(!isDrawn())}>{isDrawn() ? panelWords.hideCode : panelWords.showCode}</button>
       </div>
-      <Show when={isDrawn()}><QrCode text={props.url} label={more.codeOf(props.label)} /></Show>
+      <Show when={isDrawn()}><QrCode text={props.url} label={panelWords.codeOf(props.label)} /></Show>
     </div>
   );
 }

@@ -14,7 +14,7 @@ import { asCallError, segment } from "../wire/api.ts";
 import { type Actors, actorName, browserName } from "../wire/actors.ts";
 import { parsePlace } from "../wire/place.ts";
 import { words } from "../words/en.ts";
-import { more } from "../words/en-panels.ts";
+import { panelWords } from "../words/en-panels.ts";
 import type { Fields, Message, Part, Status } from "../wire/types.ts";
 
 interface Page {
@@ -65,8 +65,9 @@ export function LogPanel(props: { sessionID: string; at: number | undefined }) {
     const found = travel();
     if (!found) return;
     const isNow = props.at === undefined;
-    setMoment(isNow ? undefined : found.entries[index()]);
-    setPast(isNow ? undefined : { sessionID: props.sessionID, world: found.at(index()) });
+    const entry = found.entries[index()];
+    setMoment(isNow ? undefined : entry);
+    setPast(isNow ? undefined : { sessionID: props.sessionID, world: found.at(index()), at: entry?.at ?? 0 });
   });
   onCleanup(() => { setPast(undefined); setMoment(undefined); });
 
@@ -93,27 +94,27 @@ export function LogPanel(props: { sessionID: string; at: number | undefined }) {
     onCleanup(() => clearTimeout(timer));
   });
   return (
-    <Show when={trouble() === ""} fallback={<Empty icon="history" title={more.logEmpty} hint={trouble()} />}>
-      <Show when={travel()} fallback={<p class="muted pulse num">{more.logReading(count())}</p>}>
+    <Show when={trouble() === ""} fallback={<Empty icon="history" title={panelWords.logEmpty} hint={trouble()} />}>
+      <Show when={travel()} fallback={<p class="muted pulse num">{panelWords.logReading(count())}</p>}>
         {(found) => (
           <>
-            <p class="num small" aria-live="off">{index() < 0 ? more.logBegin : more.logEntry(index() + 1, found().entries.length)}</p>
+            <p class="num small" aria-live="off">{index() < 0 ? panelWords.logBegin : panelWords.logEntry(index() + 1, found().entries.length)}</p>
             <Marks marks={found().marks} />
-            <input type="range" min="-1" max={last()} value={index()} aria-label={more.logSlider} aria-valuetext={index() < 0 ? more.logBegin : `${more.second(found().entries[index()]?.at ?? 0)}, ${more.logEntry(index() + 1, found().entries.length)}`}
+            <input type="range" min="-1" max={last()} value={index()} aria-label={panelWords.logSlider} aria-valuetext={index() < 0 ? panelWords.logBegin : `${panelWords.second(found().entries[index()]?.at ?? 0)}, ${panelWords.logEntry(index() + 1, found().entries.length)}`}
               onInput={(event) => go(Number(event.currentTarget.value))} />
             <div class="log-buttons">
-              <button type="button" aria-label={more.back} title={more.back} onClick={() => go(index() - 1)}><Icon name="chevron-left" /></button>
-              <button type="button" aria-label={more.forward} title={more.forward} onClick={() => go(index() + 1)}><Icon name="chevron-right" /></button>
-              <Show when={speed() === undefined} fallback={<button type="button" onClick={() => setSpeed(undefined)}><Icon name="circle-pause" /> {more.pause}</button>}>
-                <For each={SPEEDS}>{(factor) => <button type="button" aria-label={more.play(factor)} onClick={() => setSpeed(factor)}><Icon name="play" /> {factor}×</button>}</For>
+              <button type="button" aria-label={panelWords.back} title={panelWords.back} onClick={() => go(index() - 1)}><Icon name="chevron-left" /></button>
+              <button type="button" aria-label={panelWords.forward} title={panelWords.forward} onClick={() => go(index() + 1)}><Icon name="chevron-right" /></button>
+              <Show when={speed() === undefined} fallback={<button type="button" onClick={() => setSpeed(undefined)}><Icon name="circle-pause" /> {panelWords.pause}</button>}>
+                <For each={SPEEDS}>{(factor) => <button type="button" aria-label={panelWords.play(factor)} onClick={() => setSpeed(factor)}><Icon name="play" /> {factor}×</button>}</For>
               </Show>
               <span class="grow" />
               <For each={["prompt", "ask", "error"] as const}>
-                {(mark) => <Show when={found().marks.includes(mark)}><button type="button" onClick={() => nextOf(mark)}>{more.nextMark(more.marks[mark])}</button></Show>}
+                {(mark) => <Show when={found().marks.includes(mark)}><button type="button" onClick={() => nextOf(mark)}>{panelWords.nextMark(panelWords.marks[mark])}</button></Show>}
               </For>
             </div>
-            <Show when={isFolded()}><p class="muted small">{more.logFolded}</p></Show>
-            <Show when={isCut()}><p class="muted small">{more.logMore(found().entries.length)}</p></Show>
+            <Show when={isFolded()}><p class="muted small">{panelWords.logFolded}</p></Show>
+            <Show when={isCut()}><p class="muted small">{panelWords.logMore(found().entries.length)}</p></Show>
             <Facts travel={found()} index={index()} onPick={go} />
           </>
         )}
@@ -185,8 +186,8 @@ function Facts(props: { travel: Travel; index: number; onPick: (index: number) =
           return (
             <li class={`is-${props.travel.marks[at()]}`} aria-current={at() === props.index ? "step" : undefined}>
               <button type="button" class="quiet row" onClick={() => props.onPick(at())}>
-                <span class="muted num">{more.second(entry.at)}</span>
-                <span class="grow cut">{entry.events.map(({ type, properties }) => describe(type, properties)).filter(Boolean).join(" · ") || entry.events.map(({ type }) => type).join(" · ") || more.logNothing}</span>
+                <span class="muted num">{panelWords.second(entry.at)}</span>
+                <span class="grow cut">{entry.events.map(({ type, properties }) => describe(type, properties)).filter(Boolean).join(" · ") || entry.events.map(({ type }) => type).join(" · ") || panelWords.logNothing}</span>
                 <Show when={entry.actor}>{(actor) => <span class="muted tiny cut" title={actor()}>{actorName(actor(), actors())}</span>}</Show>
                 <span class="muted num">{parsePlace(entry.position)?.position}</span>
               </button>
@@ -209,12 +210,12 @@ function describe(type: string, said: Fields): string {
     case "message.part.updated": {
       const part = said["part"] as Part;
       if (part.type === "tool") return `${part.tool} ${part.state.status}`;
-      const name = more.logParts[part.type] ?? part.type;
+      const name = panelWords.logParts[part.type] ?? part.type;
       return part.type === "text" || part.type === "reasoning" ? `${name} ${short(part.text)}`.trim() : name;
     }
     case "message.updated": {
       const info = said["info"] as Message;
-      return info.role === "user" ? more.marks.prompt : `${more.marks.answer} ${info.error?.name ?? info.finish ?? ""}`.trim();
+      return info.role === "user" ? panelWords.marks.prompt : `${panelWords.marks.answer} ${info.error?.name ?? info.finish ?? ""}`.trim();
     }
     case "command.executed":
       return short(`/${String(said["name"] ?? "")} ${String(said["arguments"] ?? "")}`);
@@ -223,7 +224,7 @@ function describe(type: string, said: Fields): string {
     case "session.idle":
       return "";
     default:
-      return more.logEvents[type] ?? type;
+      return panelWords.logEvents[type] ?? type;
   }
 }
 
@@ -238,9 +239,9 @@ export function PastBar(props: { sessionID: string }) {
   return (
     <section class="past-bar" aria-label={words.panels.log}>
       <Icon name="history" />
-      <span class="grow num">{more.pastAt(more.second(shownMoment()?.at ?? 0), words.number(parsePlace(shownMoment()?.position)?.position ?? 0))}</span>
-      <button type="button" onClick={() => void forkAt(props.sessionID, next())}><Icon name="git-fork" /> {more.forkThen}</button>
-      <button type="button" class="primary" onClick={() => navigate(sessionPath(props.sessionID, "log"), "replace")}>{more.toNow}</button>
+      <span class="grow num">{panelWords.pastAt(panelWords.second(shownMoment()?.at ?? 0), words.number(parsePlace(shownMoment()?.position)?.position ?? 0))}</span>
+      <button type="button" onClick={() => void forkAt(props.sessionID, next())}><Icon name="git-fork" /> {panelWords.forkThen}</button>
+      <button type="button" class="primary" onClick={() => navigate(sessionPath(props.sessionID, "log"), "replace")}>{panelWords.toNow}</button>
     </section>
   );
 }

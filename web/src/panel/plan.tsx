@@ -4,7 +4,7 @@
 import { For, Show } from "solid-js";
 import { Icon } from "../kit/icon.tsx";
 import { message, thread } from "../view/store.ts";
-import { more } from "../words/en-panels.ts";
+import { panelWords } from "../words/en-panels.ts";
 import type { FileDiff, RevertPlan, Uncaptured } from "../wire/types.ts";
 import { DiffView } from "./diff.tsx";
 
@@ -27,17 +27,17 @@ export function PlanList(props: {
         {(file) => (
           <li class={`is-${file.action}`} data-file={file.file}>
             <Show when={file.action === "conflict" && props.onToggle} fallback={<Icon name={ICONS[file.action] ?? "file-pen"} />}>
-              <input type="checkbox" checked={props.forced.has(file.file)} onChange={() => props.onToggle?.(file.file)} aria-label={more.undoForce(file.file)} />
+              <input type="checkbox" checked={props.forced.has(file.file)} onChange={() => props.onToggle?.(file.file)} aria-label={panelWords.undoForce(file.file)} />
             </Show>
             <details class="grow">
               <summary>
                 <code class="cut" title={file.file}>{file.file}</code>
                 <span class="small" classList={{ warn: file.action === "conflict", muted: file.action !== "conflict" }}>
-                  {props.forced.has(file.file) ? more.undoForced : more.undoActions[file.action]}
+                  {props.forced.has(file.file) ? panelWords.undoForced : panelWords.undoActions[file.action]}
                   <Show when={file.why}>{(why) => <>: {why()}</>}</Show>
                 </span>
               </summary>
-              <Show when={props.patchOf(file.file)} fallback={<p class="card-note">{more.noChanges}</p>}>{(patch) => <DiffView patch={patch()} />}</Show>
+              <Show when={props.patchOf(file.file)} fallback={<p class="card-note">{panelWords.noChanges}</p>}>{(patch) => <DiffView patch={patch()} />}</Show>
             </details>
           </li>
         )}
@@ -62,7 +62,7 @@ export function patchBetween(sessionID: string, from: string, before: string | u
 export function UncapturedList(props: { calls: readonly Uncaptured[] }) {
   return (
     <Show when={props.calls.length > 0}>
-      <p class="warn small">{more.uncaptured(props.calls.length)}</p>
+      <p class="warn small">{panelWords.uncaptured(props.calls.length)}</p>
       <ul class="paths"><For each={props.calls}>{(call) => <li><code>{call.tool}</code> <span class="muted small">{call.why}</span></li>}</For></ul>
     </Show>
   );

@@ -4,11 +4,11 @@
 import { Show, createSignal, onMount } from "solid-js";
 import { Dialog } from "../kit/dialog.tsx";
 import { Icon } from "../kit/icon.tsx";
-import { say } from "../kit/toast.tsx";
+import { showToast } from "../kit/toast.tsx";
 import { api } from "../view/live.ts";
 import { session, status } from "../view/store.ts";
 import { asCallError, segment } from "../wire/api.ts";
-import { more } from "../words/en-panels.ts";
+import { panelWords } from "../words/en-panels.ts";
 import type { RevertPlan } from "../wire/types.ts";
 import { PlanList, patchBetween } from "./plan.tsx";
 
@@ -37,29 +37,29 @@ export function RedoSheet(props: {
       else await api.post(`${path}/revert`, { messageID: props.to });
       props.onClose();
     } catch (cause) {
-      say(asCallError(cause).message, "bad");
+      showToast(asCallError(cause).message, "bad");
       setSent(false);
       // What is planned may be old by now.
       void read();
     }
   };
   const busy = () => status(props.sessionID).type !== "idle";
-  const label = () => (props.to === undefined ? more.redoAll : more.redoOne);
+  const label = () => (props.to === undefined ? panelWords.redoAll : panelWords.redoOne);
   return (
     <Dialog label={label()} class="sheet undo" onClose={() => props.onClose()}>
       <h2>{label()}</h2>
-      <p class="small muted">{more.redoMessages(props.messages)} {more.redoLeaves}</p>
+      <p class="small muted">{panelWords.redoMessages(props.messages)} {panelWords.redoLeaves}</p>
       <Show when={trouble() === ""} fallback={<p class="bad" role="alert">{trouble()}</p>}>
         <Show when={plan() !== undefined} fallback={<p class="muted pulse">…</p>}>
-          <PlanList files={files()} empty={more.redoNoFiles} forced={NONE} patchOf={(file) => patchBetween(props.sessionID, from(), props.to, file)} />
+          <PlanList files={files()} empty={panelWords.redoNoFiles} forced={NONE} patchOf={(file) => patchBetween(props.sessionID, from(), props.to, file)} />
         </Show>
       </Show>
-      <Show when={busy()}><p class="warn small">{more.undoBusy}</p></Show>
+      <Show when={busy()}><p class="warn small">{panelWords.undoBusy}</p></Show>
       <footer class="dialog-buttons">
         <button type="button" class="primary" disabled={isSent() || busy() || plan() === undefined || trouble() !== ""} onClick={() => void act()}>
-          <Icon name="redo-2" /> {plan() === undefined ? label() : more.redoButton(files().length - left(), left())}
+          <Icon name="redo-2" /> {plan() === undefined ? label() : panelWords.redoButton(files().length - left(), left())}
         </button>
-        <button type="button" onClick={() => props.onClose()} autofocus>{more.cancel}</button>
+        <button type="button" onClick={() => props.onClose()} autofocus>{panelWords.cancel}</button>
       </footer>
     </Dialog>
   );

@@ -2,6 +2,7 @@
 
 import { Show, createEffect, createMemo, createSignal, on, onCleanup } from "solid-js";
 import { type Catalog, catalogAge, loadCatalog } from "../view/catalog.ts";
+import { sessionPath } from "../view/router.ts";
 import { message, session, thread } from "../view/store.ts";
 import { words } from "../words/en.ts";
 import type { Tokens } from "../wire/types.ts";
@@ -41,11 +42,12 @@ export function ContextRing(props: { sessionID: string }) {
   const label = () => words.tokensUsed(used(lastTokens(props.sessionID)), limit());
   return (
     <Show when={share() > 0}>
-      <svg class="ring" classList={{ "is-full": share() > 0.85 }} viewBox="0 0 20 20" role="img" aria-label={label()}>
-        <title>{label()}</title>
-        <circle cx="10" cy="10" r="7.5" />
-        <circle class="used" cx="10" cy="10" r="7.5" pathLength="100" stroke-dasharray={`${share() * 100} 100`} />
-      </svg>
+      <a class="ring-link" href={sessionPath(props.sessionID, "context")} title={label()} aria-label={label()}>
+        <svg class="ring" classList={{ "is-full": share() > 0.85 }} viewBox="0 0 20 20" aria-hidden="true">
+          <circle cx="10" cy="10" r="7.5" />
+          <circle class="used" cx="10" cy="10" r="7.5" pathLength="100" stroke-dasharray={`${share() * 100} 100`} />
+        </svg>
+      </a>
     </Show>
   );
 }

@@ -8,7 +8,7 @@ import { api, serverNow } from "../view/live.ts";
 import { session } from "../view/store.ts";
 import { asCallError, segment } from "../wire/api.ts";
 import { words } from "../words/en.ts";
-import { more } from "../words/en-panels.ts";
+import { panelWords } from "../words/en-panels.ts";
 import { Grants } from "./grants.tsx";
 import { LinkBox } from "./link-box.tsx";
 import { askOwner } from "./share-owner.ts";
@@ -66,26 +66,26 @@ export function SharePanel(props: { sessionID: string }) {
   };
   return (
     <div class="share-panel">
-      <p class="small muted">{more.shareHint}</p>
+      <p class="small muted">{panelWords.shareHint}</p>
       <Show when={trouble() !== ""}><p class="bad small" role="alert">{trouble()}</p></Show>
-      <Show when={url()} fallback={<button type="button" class="primary" disabled={isSent()} onClick={() => void act("POST")}>{more.shareMake}</button>}>
+      <Show when={url()} fallback={<button type="button" class="primary" disabled={isSent()} onClick={() => void act("POST")}>{panelWords.shareMake}</button>}>
         {(address) => (
           <>
-            <h3>{more.shareLink}</h3>
-            <LinkBox url={address()} label={more.shareReads} />
+            <h3>{panelWords.shareLink}</h3>
+            <LinkBox url={address()} label={panelWords.shareReads} />
             <p class="small muted">
-              {more.shareStates[link()?.isDegraded ? "degraded" : (link()?.state ?? "active")]} <Show when={link()}>{(found) => words.ago(found().created, serverNow())}</Show>
-              <Show when={(link()?.waiting ?? 0) > 0}> {more.shareWaiting(link()?.waiting ?? 0)}</Show>
+              {panelWords.shareStates[link()?.isDegraded ? "degraded" : (link()?.state ?? "active")]} <Show when={link()}>{(found) => words.ago(found().created, serverNow())}</Show>
+              <Show when={(link()?.waiting ?? 0) > 0}> {panelWords.shareWaiting(link()?.waiting ?? 0)}</Show>
               <Show when={link()?.error}>{(said) => <span class="bad"> {said()}</span>}</Show>
             </p>
             <div class="dialog-buttons">
-              <button type="button" class="danger" disabled={isSent()} onClick={() => setSure(false)}>{more.shareStop}</button>
+              <button type="button" class="danger" disabled={isSent()} onClick={() => setSure(false)}>{panelWords.shareStop}</button>
               <a class="button" href="/shares">{words.shares}</a>
             </div>
             <Show when={link()}>
               {(found) => (
                 <>
-                  <Show when={found().service}>{(service) => <p class="small muted">{more.shareElsewhere(service(), found().contract === "sync")}</p>}</Show>
+                  <Show when={found().service}>{(service) => <p class="small muted">{panelWords.shareElsewhere(service(), found().contract === "sync")}</p>}</Show>
                   <Show when={found().contract !== "sync"}>
                     <PlainLink ask={askOwner(props.sessionID, found())} />
                     <Grants ask={askOwner(props.sessionID, found())} />
@@ -97,11 +97,11 @@ export function SharePanel(props: { sessionID: string }) {
         )}
       </Show>
       <Show when={!isSure()}>
-        <Dialog label={more.shareStop} onClose={() => setSure(true)}>
-          <p>{more.shareStopSure}</p>
+        <Dialog label={panelWords.shareStop} onClose={() => setSure(true)}>
+          <p>{panelWords.shareStopSure}</p>
           <footer class="dialog-buttons">
-            <button type="button" class="danger" disabled={isSent()} onClick={() => void act("DELETE")}>{more.shareStop}</button>
-            <button type="button" autofocus onClick={() => setSure(true)}>{more.cancel}</button>
+            <button type="button" class="danger" disabled={isSent()} onClick={() => void act("DELETE")}>{panelWords.shareStop}</button>
+            <button type="button" autofocus onClick={() => setSure(true)}>{panelWords.cancel}</button>
           </footer>
         </Dialog>
       </Show>

@@ -6,7 +6,7 @@ import { Empty } from "../kit/empty.tsx";
 import { messagePath } from "../view/router.ts";
 import { thread, todos } from "../view/store.ts";
 import { words } from "../words/en.ts";
-import { more } from "../words/en-panels.ts";
+import { panelWords } from "../words/en-panels.ts";
 import type { Todo } from "../wire/types.ts";
 
 const ICONS: Readonly<Record<string, string>> = { completed: "circle-check", in_progress: "circle-dot", cancelled: "circle-x" };
@@ -15,10 +15,10 @@ export function TodoPanel(props: { sessionID: string }) {
   const list = () => todosIn(todos(props.sessionID));
   const done = () => list().filter((todo) => todo.status === "completed").length;
   return (
-    <Show when={list().length > 0} fallback={<Empty icon="list-todo" title={more.noTodos} hint={more.noTodosHint} />}>
+    <Show when={list().length > 0} fallback={<Empty icon="list-todo" title={panelWords.noTodos} hint={panelWords.noTodosHint} />}>
       <p class="muted small num">{words.tool.todos(done(), list().length)}</p>
       <TodoList todos={list()} />
-      <Show when={lastChange(props.sessionID)}>{(call) => <p class="small"><a href={messagePath(props.sessionID, call().messageID, { part: call().partID })}>{more.todoBy} {words.time(call().at)}</a></p>}</Show>
+      <Show when={lastChange(props.sessionID)}>{(call) => <p class="small"><a href={messagePath(props.sessionID, call().messageID, { part: call().partID })}>{panelWords.todoBy} {words.time(call().at)}</a></p>}</Show>
     </Show>
   );
 }

@@ -4,7 +4,7 @@
 import { For, Show, createMemo, createSignal, onMount } from "solid-js";
 import { Dialog } from "../kit/dialog.tsx";
 import { Icon } from "../kit/icon.tsx";
-import { say } from "../kit/toast.tsx";
+import { showToast } from "../kit/toast.tsx";
 import { draft } from "../view/drafts.ts";
 import { api } from "../view/live.ts";
 import { backToComposer } from "../view/prompts.ts";
@@ -13,7 +13,7 @@ import { type UndoPlace, setUndoing } from "../view/undo.ts";
 import { Turn } from "../timeline/turn.tsx";
 import { asCallError, segment } from "../wire/api.ts";
 import { words } from "../words/en.ts";
-import { more } from "../words/en-panels.ts";
+import { panelWords } from "../words/en-panels.ts";
 import type { RevertPlan } from "../wire/types.ts";
 import { PlanList, UncapturedList, patchBetween } from "./plan.tsx";
 import { RedoSheet } from "./redo.tsx";
@@ -47,7 +47,7 @@ export function UndoSheet(props: { at: UndoPlace }) {
       keepPrompt(props.at);
       close();
     } catch (cause) {
-      say(asCallError(cause).message, "bad");
+      showToast(asCallError(cause).message, "bad");
       setSent(false);
       // What is planned may be old by now.
       void read();
@@ -55,22 +55,22 @@ export function UndoSheet(props: { at: UndoPlace }) {
   };
   const busy = () => status(props.at.sessionID).type !== "idle";
   return (
-    <Dialog label={more.undoTitle} class="sheet undo" onClose={close}>
-      <h2>{more.undoTitle}</h2>
+    <Dialog label={panelWords.undoTitle} class="sheet undo" onClose={close}>
+      <h2>{panelWords.undoTitle}</h2>
       <Show when={trouble() === ""} fallback={<p class="bad" role="alert">{trouble()}</p>}>
-        <p class="small muted">{more.undoMessages(messages())}</p>
+        <p class="small muted">{panelWords.undoMessages(messages())}</p>
         <Show when={plan() !== undefined} fallback={<p class="muted pulse">…</p>}>
-          <PlanList files={files()} empty={more.undoNoFiles} forced={forced()} onToggle={toggle}
+          <PlanList files={files()} empty={panelWords.undoNoFiles} forced={forced()} onToggle={toggle}
             patchOf={(file) => patchBetween(props.at.sessionID, props.at.messageID, undefined, file)} />
         </Show>
       </Show>
       <UncapturedList calls={plan()?.uncaptured ?? []} />
-      <Show when={busy()}><p class="warn small">{more.undoBusy}</p></Show>
+      <Show when={busy()}><p class="warn small">{panelWords.undoBusy}</p></Show>
       <footer class="dialog-buttons">
         <button type="button" class="primary" disabled={isSent() || busy() || plan() === undefined || trouble() !== ""} onClick={() => void act()}>
-          <Icon name="undo-2" /> {plan() === undefined ? more.undoTitle : more.undoButton(taken(), left())}
+          <Icon name="undo-2" /> {plan() === undefined ? panelWords.undoTitle : panelWords.undoButton(taken(), left())}
         </button>
-        <button type="button" onClick={close} autofocus>{more.cancel}</button>
+        <button type="button" onClick={close} autofocus>{panelWords.cancel}</button>
       </footer>
     </Dialog>
   );
@@ -100,19 +100,19 @@ export function UndoneBlock(props: { sessionID: string }) {
   const next = () => ids().slice(1).find((id) => message(props.sessionID, id)?.role === "user");
   const coming = (to: string | undefined) => (to === undefined ? ids().length : ids().indexOf(to));
   return (
-    <section class="undone" aria-label={more.undone(ids().length, files(), conflicts().length)}>
+    <section class="undone" aria-label={panelWords.undone(ids().length, files(), conflicts().length)}>
       <header>
         <Icon name="undo-2" />
-        <span class="grow">{more.undone(ids().length, files(), conflicts().length)} <span class="muted">{more.undoneFinal}</span></span>
-        <Show when={next()}>{(id) => <button type="button" onClick={() => setRedoing({ to: id() })}>{more.redoOne}</button>}</Show>
-        <button type="button" onClick={() => setRedoing({ to: undefined })}><Icon name="redo-2" /> {more.redoAll}</button>
+        <span class="grow">{panelWords.undone(ids().length, files(), conflicts().length)} <span class="muted">{panelWords.undoneFinal}</span></span>
+        <Show when={next()}>{(id) => <button type="button" onClick={() => setRedoing({ to: id() })}>{panelWords.redoOne}</button>}</Show>
+        <button type="button" onClick={() => setRedoing({ to: undefined })}><Icon name="redo-2" /> {panelWords.redoAll}</button>
       </header>
       <Show when={redoing()} keyed>{({ to }) => <RedoSheet sessionID={props.sessionID} to={to} messages={coming(to)} onClose={() => setRedoing(undefined)} />}</Show>
       <Show when={conflicts().length > 0}>
         <ul class="paths"><For each={conflicts()}>{(one) => <li><code>{one.file}</code> <span class="muted small">{one.why}</span></li>}</For></ul>
       </Show>
       <UncapturedList calls={revert()?.uncaptured ?? []} />
-      <button type="button" class="link" aria-expanded={isShown()} onClick={() => setShown(!isShown())}>{isShown() ? words.showLess : more.undoneShow}</button>
+      <button type="button" class="link" aria-expanded={isShown()} onClick={() => setShown(!isShown())}>{isShown() ? words.showLess : panelWords.undoneShow}</button>
       <Show when={isShown()}>
         <div class="is-dimmed"><For each={ids()}>{(id, index) => <Turn sessionID={props.sessionID} messageID={id} position={index() + 1} total={ids().length} />}</For></div>
       </Show>

@@ -1,9 +1,9 @@
 // Who may read a share by the plain link: whoever has it, or nobody without a link of their own.
 
 import { createSignal, onCleanup, onMount } from "solid-js";
-import { say } from "../kit/toast.tsx";
+import { showToast } from "../kit/toast.tsx";
 import { asCallError } from "../wire/api.ts";
-import { more } from "../words/en-panels.ts";
+import { panelWords } from "../words/en-panels.ts";
 import type { AskOwner } from "./share-owner.ts";
 
 type Visibility = "link" | "private";
@@ -15,7 +15,7 @@ export function PlainLink(props: { ask: AskOwner }) {
   const ask = async (rest: string, method: "POST" | "PUT", body: unknown) => {
     await props.ask<{ readonly visibility: Visibility }>(rest, method, body, abort.signal).then(
       (value) => setVisibility(value.visibility),
-      (cause: unknown) => abort.signal.aborted || say(asCallError(cause).message, "bad"),
+      (cause: unknown) => abort.signal.aborted || showToast(asCallError(cause).message, "bad"),
     );
   };
   onMount(() => void ask("/redeem", "POST", {}));
@@ -27,7 +27,7 @@ export function PlainLink(props: { ask: AskOwner }) {
         checked={visibility() === "link"}
         onChange={(event) => void ask("/visibility", "PUT", { visibility: event.currentTarget.checked ? "link" : "private" })}
       />
-      {more.sharePlain}
+      {panelWords.sharePlain}
     </label>
   );
 }

@@ -7,7 +7,7 @@ import { Show, createSignal } from "solid-js";
 import { render } from "solid-js/web";
 import { Empty } from "../kit/empty.tsx";
 import { touch, touchAll, world } from "../view/store.ts";
-import { more } from "../words/en-panels.ts";
+import { panelWords } from "../words/en-panels.ts";
 import { words } from "../words/en.ts";
 import { SharedChanges } from "./changes.tsx";
 import { Follower, type FollowState } from "./follow.ts";
@@ -50,12 +50,12 @@ function SharePage() {
     const now = state();
     return now.name === "ended" ? now : undefined;
   };
-  const note = () => ({ opening: words.opening, live: words.live, waiting: words.tryingAgain(0), ended: more.shareEnded })[state().name];
+  const note = () => ({ opening: words.opening, live: words.live, waiting: words.tryingAgain(0), ended: panelWords.shareEnded })[state().name];
   return (
-    <Show when={!ended() || world.threads.has(SESSION)} fallback={<main class="page" id="main"><h1 class="off-screen">{words.name}</h1><Empty icon="circle-x" title={more.shareEnded} hint={more.shareWhy(ended()?.code ?? "")} /></main>}>
+    <Show when={!ended() || world.threads.has(SESSION)} fallback={<main class="page" id="main"><h1 class="off-screen">{words.name}</h1><Empty icon="circle-x" title={panelWords.shareEnded} hint={panelWords.shareWhy(ended()?.code ?? "")} /></main>}>
       <Reader sessionID={SESSION} note={<span class={`pill is-${state().name}`} role="status" data-line={state().name}><span class="dot" />{note()}</span>}>
         <SharedChanges diffs={changes()} />
-        <Show when={ended()}>{(end) => <p class="note is-ended" role="alert">{more.shareEnded}. {more.shareWhy(end().code)}</p>}</Show>
+        <Show when={ended()}>{(end) => <p class="note is-ended" role="alert">{panelWords.shareEnded}. {panelWords.shareWhy(end().code)}</p>}</Show>
       </Reader>
     </Show>
   );

@@ -2,7 +2,7 @@
 
 import { render } from "solid-js/web";
 import { world } from "../view/store.ts";
-import { more } from "../words/en-panels.ts";
+import { panelWords } from "../words/en-panels.ts";
 import type { LeftOut, MessageWithParts, Session } from "../wire/types.ts";
 import { putSession } from "./items.ts";
 import { Reader } from "./reader.tsx";
@@ -12,5 +12,5 @@ const text = document.getElementById("session")?.textContent;
 if (root && text) {
   const { info, messages, savedAt, leftOut } = JSON.parse(text) as { info: Session; messages: MessageWithParts[]; savedAt: number; leftOut: readonly LeftOut[] };
   putSession(world, info, messages);
-  render(() => <Reader sessionID={info.id} note={more.savedAt(new Date(savedAt).toLocaleString("en"), leftOut)} />, root);
+  render(() => <Reader sessionID={info.id} note={panelWords.savedAt(new Date(savedAt).toLocaleString("en"), leftOut)} />, root);
 }

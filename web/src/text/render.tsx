@@ -103,6 +103,9 @@ function Block(props: { token: Token; depth: number }): JSX.Element {
       return <Table token={token as Tokens.Table} />;
     case "hr":
       return <hr />;
+    case "checkbox":
+      // Drawn by its list.
+      return null;
     default:
       // HTML, and whatever a later lexer may bring: as text.
       return <p dir="auto">{token.raw}</p>;
@@ -194,6 +197,8 @@ function Span(props: { token: Token; depth: number }): JSX.Element {
       return <Link href={token["href"] as string}>{<Inline tokens={token.tokens} depth={depth} />}</Link>;
     case "image":
       return <Picture href={token["href"] as string} text={token["text"] as string} />;
+    case "checkbox":
+      return null;
     case "html":
       return /^<br\s*\/?>$/i.test(token.raw) ? <br /> : <>{token.raw}</>;
     default:

@@ -3,17 +3,17 @@
 import { Show } from "solid-js";
 import { Icon } from "../kit/icon.tsx";
 import { words } from "../words/en.ts";
-import { askAgain, compactNow, goOn } from "../view/actions.ts";
+import { promptAgain, compactNow, continueTurn } from "../view/actions.ts";
 import { isInterrupted } from "../wire/failure.ts";
 import type { AssistantMessage, Failure } from "../wire/types.ts";
 
-interface Told {
+interface ErrorDescription {
   readonly title: string;
   readonly hint?: string | undefined;
   readonly tone: "bad" | "warn" | "thin";
-  readonly way?: "again" | "go on" | "compact";
-  /** Where a key is set, or told how. */
-  readonly isOfKey?: boolean;
+  readonly recovery?: "again" | "continue" | "compact";
+  /** About a missing key: the settings say where to set it. */
+  readonly isAboutKey?: boolean;
 }
 
 /** An error of a kind that nobody knew may come without any. */
@@ -21,30 +21,30 @@ function dataOf(error: Failure): Failure["data"] {
   return (error.data as Failure["data"] | undefined) ?? {};
 }
 
-function toldOf(error: Failure): Told {
+function describe(error: Failure): ErrorDescription {
   const data = dataOf(error);
   switch (error.name) {
     case "ProviderAuthError":
-      return { title: words.error.auth(data.providerID ?? ""), hint: `${data.message ?? ""} ${words.error.authHint}`.trim(), tone: "bad", way: "again", isOfKey: true };
+      return { title: words.error.auth(data.providerID ?? ""), hint: `${data.message ?? ""} ${words.error.authHint}`.trim(), tone: "bad", recovery: "again", isAboutKey: true };
     case "APIError": {
       const code = data.statusCode === undefined ? "" : ` (${data.statusCode})`;
       const said = (data.message ?? "").trim();
       const hint = data.isRetryable === false ? `${said}${/[.!?]$/.test(said) || said === "" ? "" : "."} ${words.error.apiFinal}` : said;
-      return { title: `${words.error.api}${code}`, hint, tone: "bad", way: "again" };
+      return { title: `${words.error.api}${code}`, hint, tone: "bad", recovery: "again" };
     }
     case "MessageAbortedError":
-      return { title: isInterrupted(error) ? words.error.restarted : words.error.aborted, hint: data.message, tone: "thin", way: "go on" };
+      return { title: isInterrupted(error) ? words.error.restarted : words.error.aborted, hint: data.message, tone: "thin", recovery: "continue" };
     case "ContextOverflowError":
-      return { title: words.error.overflow, hint: data.message, tone: "warn", way: "compact" };
+      return { title: words.error.overflow, hint: data.message, tone: "warn", recovery: "compact" };
     case "ContentFilterError":
-      return { title: words.error.filtered, hint: data.message, tone: "warn", way: "go on" };
+      return { title: words.error.filtered, hint: data.message, tone: "warn", recovery: "continue" };
     case "MessageOutputLengthError":
-      return { title: words.error.length, tone: "warn", way: "go on" };
+      return { title: words.error.length, tone: "warn", recovery: "continue" };
     case "StructuredOutputError":
-      return { title: words.error.structured(data.retries ?? 0), hint: data.message, tone: "bad", way: "again" };
+      return { title: words.error.structured(data.retries ?? 0), hint: data.message, tone: "bad", recovery: "again" };
     default: {
       const ref = data.ref === undefined ? "" : ` ${words.error.ref(data.ref)}`;
-      return { title: words.error.unknown, hint: `${data.message ?? error.name}${ref}`, tone: "bad", way: "again" };
+      return { title: words.error.unknown, hint: `${data.message ?? error.name}${ref}`, tone: "bad", recovery: "again" };
     }
   }
 }
@@ -59,21 +59,21 @@ export function ErrorNotice(props: { error: Failure; sessionID: string }) {
 }
 
 function ErrorBox(props: { error: Failure; sessionID: string; promptID: string | undefined }) {
-  const told = () => toldOf(props.error);
+  const described = () => describe(props.error);
   const body = () => {
     const { responseBody, responseHeaders } = dataOf(props.error);
     const headers = Object.entries(responseHeaders ?? {}).map(([name, value]) => `${name}: ${value}`);
     return [headers.join("\n"), responseBody ?? ""].filter(Boolean).join("\n\n");
   };
   return (
-    <div class={`error is-${told().tone}`} role="group" aria-label={told().title}>
-      <Icon name={told().tone === "thin" ? "circle-pause" : "triangle-alert"} />
+    <div class={`error is-${described().tone}`} role="group" aria-label={described().title}>
+      <Icon name={described().tone === "thin" ? "circle-pause" : "triangle-alert"} />
       <div class="grow">
-        <strong>{told().title}</strong>
-        <Show when={told().hint && told().hint !== told().title}>
-          <p class="small">{told().hint}</p>
+        <strong>{described().title}</strong>
+        <Show when={described().hint && described().hint !== described().title}>
+          <p class="small">{described().hint}</p>
         </Show>
-        <Show when={!READ_ONLY && told().isOfKey}><p class="small"><a href="/settings">{words.settings}</a></p></Show>
+        <Show when={!READ_ONLY && described().isAboutKey}><p class="small"><a href="/settings">{words.settings}</a></p></Show>
         <Show when={body() !== ""}>
           <details>
             <summary class="small muted">{words.error.details}</summary>
@@ -81,28 +81,28 @@ function ErrorBox(props: { error: Failure; sessionID: string; promptID: string |
           </details>
         </Show>
       </div>
-      <Way told={told()} sessionID={props.sessionID} promptID={props.promptID} />
+      <RecoveryButton described={described()} sessionID={props.sessionID} promptID={props.promptID} />
     </div>
   );
 }
 
-function Way(props: { told: Told; sessionID: string; promptID: string | undefined }) {
+function RecoveryButton(props: { described: ErrorDescription; sessionID: string; promptID: string | undefined }) {
   if (READ_ONLY) return null;
   return (
     <>
-      <Show when={props.told.way === "again" && props.promptID}>
+      <Show when={props.described.recovery === "again" && props.promptID}>
         {(id) => (
-          <button type="button" onClick={() => void askAgain(props.sessionID, id())}>
+          <button type="button" onClick={() => void promptAgain(props.sessionID, id())}>
             <Icon name="refresh-cw" /> {words.error.tryAgain}
           </button>
         )}
       </Show>
-      <Show when={props.told.way === "go on"}>
-        <button type="button" onClick={() => void goOn(props.sessionID)}>
+      <Show when={props.described.recovery === "continue"}>
+        <button type="button" onClick={() => void continueTurn(props.sessionID)}>
           <Icon name="play" /> {words.error.goOn}
         </button>
       </Show>
-      <Show when={props.told.way === "compact"}>
+      <Show when={props.described.recovery === "compact"}>
         <button type="button" onClick={() => void compactNow(props.sessionID)}>{words.error.compact}</button>
       </Show>
     </>

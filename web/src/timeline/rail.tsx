@@ -5,6 +5,7 @@ import { For, Show, createMemo, untrack } from "solid-js";
 import { asks, status, thread } from "../view/store.ts";
 import { messagePath, route } from "../view/router.ts";
 import { words } from "../words/en.ts";
+import { compactionWords } from "./divider.tsx";
 import type { TimelineRow } from "./timeline.tsx";
 
 type MarkKind = "prompt" | "error" | "ask" | "summary";
@@ -51,12 +52,19 @@ function marksOf(sessionID: string, rows: readonly TimelineRow[], asked: Readonl
     const info = row.kind === "message" ? found?.messages.get(row.id)?.value : undefined;
     if (!found || !info) return;
     const add = (kind: MarkKind, title: string) => marks.push({ kind, id: info.id, percent: ((index + 0.5) / rows.length) * 100, title });
-    if (found.summaries.has(info.id)) add("summary", words.compaction.auto);
+    if (found.summaries.has(info.id)) add("summary", compactionTitle(sessionID, info.id));
     else if (asked.has(info.id)) add("ask", words.status.asks);
     else if (info.role === "user") add("prompt", firstWords(sessionID, info.id));
     else if (info.error !== undefined) add("error", info.error.data?.message ?? words.error.unknown);
   });
   return marks;
+}
+
+/** By whom or why the conversation was summarised there. */
+function compactionTitle(sessionID: string, messageID: string): string {
+  const found = thread(sessionID);
+  const part = [...(found?.parts.get(messageID) ?? [])].map((id) => found?.part.get(id)?.value).find((one) => one?.type === "compaction");
+  return part?.type === "compaction" ? compactionWords(part) : words.compaction.auto;
 }
 
 function firstWords(sessionID: string, messageID: string): string {

@@ -13,7 +13,7 @@ import type { TalkPlace } from "../view/router.ts";
 import { message, past, session, thread } from "../view/store.ts";
 import { words } from "../words/en.ts";
 import { pendingPrompts } from "../view/prompts.ts";
-import { say } from "../kit/toast.tsx";
+import { showToast } from "../kit/toast.tsx";
 import { frames } from "./frames.ts";
 import { Turn } from "./turn.tsx";
 import { SendingPrompt } from "./sending.tsx";
@@ -89,12 +89,20 @@ export function Timeline(props: { sessionID: string; target: TalkPlace | undefin
     setFollowing(true);
     keepEnd();
   };
+  /** The open menu of a message, and how far below the top of the window its button stands. */
+  const openMenu = () => scroller.querySelector<HTMLElement>(".menu:popover-open");
+  const menuTop = () => openMenu()?.previousElementSibling?.getBoundingClientRect().top;
+  let heldTop: number | undefined;
   const keepEnd = () => {
-    // A menu stands beside its message: nothing moves away from under it.
-    if (!isFollowing() || scroller.querySelector(".menu:popover-open") !== null) return;
-    scroller.scrollTop = scroller.scrollHeight;
+    const top = menuTop();
+    // A menu stands beside its message: whatever is drawn above the message meanwhile, both stay where they are.
+    if (top !== undefined) scroller.scrollTop += top - (heldTop ??= top);
+    else if (isFollowing()) scroller.scrollTop = scroller.scrollHeight;
+    else return;
     look();
   };
+  /** A menu was opened or closed, or the reader scrolled beside an open one. */
+  const holdMenu = () => (heldTop = menuTop());
   const look = () => {
     lastTop = scroller.scrollTop;
     lastHeight = scroller.scrollHeight;
@@ -119,6 +127,7 @@ export function Timeline(props: { sessionID: string; target: TalkPlace | undefin
     else if (!isUp && rest < END_PX) setFollowing(true);
     else if (isUp) keepEnd();
     look();
+    if (heldTop !== undefined) holdMenu();
     if (scroller.scrollTop < START_PX) void (isWhole() ? loadOlder() : drawWhole());
   };
 
@@ -133,7 +142,7 @@ export function Timeline(props: { sessionID: string; target: TalkPlace | undefin
       await readOlder(props.sessionID, leaving.signal);
       await frames();
     } catch (cause) {
-      if (!leaving.signal.aborted) say(asCallError(cause).message, "bad");
+      if (!leaving.signal.aborted) showToast(asCallError(cause).message, "bad");
     } finally {
       setPrepending(false);
       setLoading(false);
@@ -161,8 +170,11 @@ export function Timeline(props: { sessionID: string; target: TalkPlace | undefin
     const ends = ["pointerup", "touchend", "touchcancel"] as const;
     for (const end of ends) document.addEventListener(end, letGo);
     document.addEventListener("keydown", byKey);
-    // A menu was closed. It does not bubble.
-    scroller.addEventListener("toggle", keepEnd, { capture: true, passive: true });
+    // Of a menu. It does not bubble.
+    scroller.addEventListener("toggle", () => {
+      holdMenu();
+      keepEnd();
+    }, { capture: true, passive: true });
     onCleanup(() => {
       watch.disconnect();
       for (const end of ends) document.removeEventListener(end, letGo);
@@ -179,7 +191,7 @@ export function Timeline(props: { sessionID: string; target: TalkPlace | undefin
 
   createEffect(on(() => props.target, (wanted) => {
     if (wanted === undefined) jump += 1;
-    else void jumpTo(wanted).catch((cause) => say(asCallError(cause).message, "bad"));
+    else void jumpTo(wanted).catch((cause) => showToast(asCallError(cause).message, "bad"));
   }));
   /** Reads until the message is here, then goes to it, or to the part of it. */
   const jumpTo = async (place: TalkPlace) => {
@@ -190,7 +202,7 @@ export function Timeline(props: { sessionID: string; target: TalkPlace | undefin
     const message = await reach(props.sessionID, place);
     if (jump !== mine) return;
     const indexOf = () => rows().findIndex((row) => row.kind === "message" && row.id === message);
-    if (message === undefined || indexOf() < 0) return say(words.notFound);
+    if (message === undefined || indexOf() < 0) return showToast(words.notFound);
     let found: HTMLElement | null = null;
     // A list that is not laid out yet knows no places, and a slow device draws late: what is wanted is looked for again.
     for (let tries = 0; found === null && tries < LOOKS_MAX && jump === mine; tries += 1) {
@@ -347,8 +359,11 @@ function rowsOf(sessionID: string): TimelineRow[] {
   const push = (index: number) => rows.push({ kind: "notice", index });
   notices.get(undefined)?.forEach(push);
   shown.forEach((id, index) => {
-    if (index === tail.from && !found.summaries.has(id)) rows.push({ kind: "tail" });
+    // Below the divider if nothing before it was kept.
+    const isTail = index === tail.from;
+    if (isTail && !found.summaries.has(id)) rows.push({ kind: "tail" });
     rows.push({ kind: "message", id, isPast: index < tail.from });
+    if (isTail && found.summaries.has(id)) rows.push({ kind: "tail" });
     notices.get(id)?.forEach(push);
   });
   if (cut >= 0) rows.push({ kind: "undone" });

@@ -13,12 +13,12 @@ import type { AssistantMessage, Part, UserMessage } from "../wire/types.ts";
 import { isWaiting } from "../view/queue.ts";
 import { MessageMenu } from "./menu.tsx";
 import { CompactionDivider } from "./divider.tsx";
-import { PartView, setAside } from "./part/part.tsx";
-import { Piece } from "./part/piece.tsx";
-import { PromptText, isNamedIn, namingParts } from "./part/prompt.tsx";
+import { PartView, failedAttemptText } from "./part/part.tsx";
+import { PartAnchor } from "./part/anchor.tsx";
+import { PromptText, isMentionedIn, mentionsIn } from "./part/prompt.tsx";
 
 // Loaded with the first calls that are folded into one line.
-const LookGroup = lazy(() => import("./tool/look.tsx").then((file) => ({ default: file.LookGroup })));
+const LookGroup = lazy(() => import("./tool/look-group.tsx").then((file) => ({ default: file.LookGroup })));
 // Loaded with the first try that failed.
 const RetryGroup = lazy(() => import("./part/retry.tsx").then((file) => ({ default: file.RetryGroup })));
 // Loaded with the first answer that failed.
@@ -61,7 +61,7 @@ function Prompt(props: { info: UserMessage; position: number; total: number; isP
 function PlainPrompt(props: { info: UserMessage; position: number; total: number; isPast?: boolean | undefined }) {
   const { sessionID } = props.info;
   const ids = () => partIds(sessionID, props.info.id);
-  const naming = createMemo(() => namingParts(partsOf(sessionID, props.info.id)));
+  const mentions = createMemo(() => mentionsIn(partsOf(sessionID, props.info.id)));
   const plain = () =>
     partsOf(sessionID, props.info.id)
       .filter((found) => found.type === "text" && found.synthetic !== true)
@@ -82,15 +82,15 @@ function PlainPrompt(props: { info: UserMessage; position: number; total: number
           {(id) => {
             const found = createMemo(() => part(sessionID, id));
             return (
-              <Piece parts={[id]}><Guard of={found}>
+              <PartAnchor parts={[id]}><Guard of={found}>
                 <Show when={found()}>
                   {(value) => (
-                    <Show when={value().type === "text"} fallback={<Show when={!isNamedIn(value(), plain())}><PartView part={value()} /></Show>}>
-                      <PromptText part={value() as never} naming={naming()} />
+                    <Show when={value().type === "text"} fallback={<Show when={!isMentionedIn(value(), plain())}><PartView part={value()} /></Show>}>
+                      <PromptText part={value() as never} mentions={mentions()} />
                     </Show>
                   )}
                 </Show>
-              </Guard></Piece>
+              </Guard></PartAnchor>
             );
           }}
         </For>
@@ -105,14 +105,14 @@ function PlainPrompt(props: { info: UserMessage; position: number; total: number
 }
 
 /** One part, or several that are folded into one line. */
-interface PieceOf {
+interface PartGroup {
   readonly kind: "part" | "look" | "retries";
   readonly ids: readonly string[];
 }
 
 function Step(props: { info: AssistantMessage; position: number; total: number; isPast?: boolean | undefined }) {
   const { sessionID } = props.info;
-  const pieces = createMemo(() => piecesOf(sessionID, props.info.id), [], { equals: isSame });
+  const pieces = createMemo(() => groupParts(sessionID, props.info.id), [], { equals: isSame });
   const markdown = () =>
     partsOf(sessionID, props.info.id)
       .map((found) => (found.type === "text" ? found.text : ""))
@@ -121,8 +121,8 @@ function Step(props: { info: AssistantMessage; position: number; total: number; 
   return (
     <article class="step" id={props.info.id} tabindex="-1" classList={{ "is-dimmed": props.isPast }} aria-posinset={props.position} aria-setsize={props.total} aria-labelledby={`h-${props.info.id}`}>
       <h2 class="off-screen" id={`h-${props.info.id}`}>{props.info.agent}, {props.info.modelID}, {words.time(props.info.time.created)}</h2>
-      <Show when={props.info.summary !== true} fallback={<Fold class="card summary-fold" summary={<><Icon name="scissors" /> <span class="grow">{words.summaryOpen}</span></>}><div class="card-body"><Pieces sessionID={sessionID} pieces={pieces()} info={props.info} /></div></Fold>}>
-        <Pieces sessionID={sessionID} pieces={pieces()} info={props.info} />
+      <Show when={props.info.summary !== true} fallback={<Fold class="card summary-fold" summary={<><Icon name="scissors" /> <span class="grow">{words.summaryOpen}</span></>}><div class="card-body"><PartGroups sessionID={sessionID} pieces={pieces()} info={props.info} /></div></Fold>}>
+        <PartGroups sessionID={sessionID} pieces={pieces()} info={props.info} />
       </Show>
       <Show when={props.info.error}>{(error) => <Guard of={error}><StepError error={error()} info={props.info} /></Guard>}</Show>
       <Show when={isOpenStep(props.info) && pieces().length === 0}>
@@ -139,7 +139,7 @@ function Step(props: { info: AssistantMessage; position: number; total: number; 
   );
 }
 
-function Pieces(props: { sessionID: string; pieces: readonly PieceOf[]; info: AssistantMessage }) {
+function PartGroups(props: { sessionID: string; pieces: readonly PartGroup[]; info: AssistantMessage }) {
   // By their first part: a piece that takes in another one stays.
   const firsts = createMemo(() => props.pieces.map((piece) => `${piece.kind} ${piece.ids[0]}`));
   const byFirst = createMemo(() => new Map(props.pieces.map((piece) => [`${piece.kind} ${piece.ids[0]}`, piece])));
@@ -149,12 +149,12 @@ function Pieces(props: { sessionID: string; pieces: readonly PieceOf[]; info: As
         const piece = createMemo(() => byFirst().get(name));
         const found = createMemo(() => part(props.sessionID, piece()?.ids[0] ?? ""));
         return (
-          <Piece parts={piece()?.ids ?? []}><Guard of={found}>
+          <PartAnchor parts={piece()?.ids ?? []}><Guard of={found}>
             <Switch fallback={<Show when={found()}>{(value) => <PartView part={value()} answer={props.info} />}</Show>}>
               <Match when={piece()?.kind === "look" && piece()}>{(group) => <LookGroup sessionID={props.sessionID} ids={group().ids} />}</Match>
               <Match when={piece()?.kind === "retries" && piece()}>{(group) => <RetryGroup sessionID={props.sessionID} ids={group().ids} />}</Match>
             </Switch>
-          </Guard></Piece>
+          </Guard></PartAnchor>
         );
       }}
     </For>
@@ -185,8 +185,8 @@ export function partsOf(sessionID: string, messageID: string): Part[] {
 const LOOKS = new Set(["read", "glob", "grep", "list"]);
 
 /** Parts as they are shown: what only looks around, and tries that failed, are folded with their neighbours. */
-function piecesOf(sessionID: string, messageID: string): PieceOf[] {
-  const pieces: PieceOf[] = [];
+function groupParts(sessionID: string, messageID: string): PartGroup[] {
+  const pieces: PartGroup[] = [];
   for (const found of partsOf(sessionID, messageID)) {
     if (isHidden(found)) continue;
     const kind = kindOf(found);
@@ -197,7 +197,7 @@ function piecesOf(sessionID: string, messageID: string): PieceOf[] {
   return pieces.map((piece) => (piece.ids.length === 1 ? { ...piece, kind: "part" } : piece));
 }
 
-function kindOf(found: Part): PieceOf["kind"] {
+function kindOf(found: Part): PartGroup["kind"] {
   if (found.type === "retry") return "retries";
   return found.type === "tool" && LOOKS.has(found.tool) && found.state.status === "completed" ? "look" : "part";
 }
@@ -205,10 +205,10 @@ function kindOf(found: Part): PieceOf["kind"] {
 function isHidden(found: Part): boolean {
   if (preferences().showEverything) return false;
   if (found.type === "step-finish") return ["stop", "tool-calls"].includes(found.reason);
-  if (found.type === "text") return found.text.trim() === "" && setAside(found) === undefined;
+  if (found.type === "text") return found.text.trim() === "" && failedAttemptText(found) === undefined;
   return found.type === "step-start" || found.type === "snapshot";
 }
 
-function isSame(a: PieceOf[], b: PieceOf[]): boolean {
+function isSame(a: PartGroup[], b: PartGroup[]): boolean {
   return a.length === b.length && a.every((one, index) => one.kind === b[index]?.kind && one.ids.join() === b[index]?.ids.join());
 }

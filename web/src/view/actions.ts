@@ -1,6 +1,6 @@
 // What a person can do to a session. The control waits for the answer; the state changes by the event.
 
-import { say } from "../kit/toast.tsx";
+import { showToast } from "../kit/toast.tsx";
 import type { NewPart } from "../sync/send.ts";
 import { asCallError, segment } from "../wire/api.ts";
 import type { MessageWithParts, Session, UserMessage } from "../wire/types.ts";
@@ -13,22 +13,22 @@ import { session, world } from "./store.ts";
 export const path = (id: string, rest = "") => `/session/${segment(id)}${rest}`;
 
 /** Runs something; its failure is said in the server's words. */
-export async function told<T>(run: () => Promise<T>): Promise<T | undefined> {
+export async function toastOnFailure<T>(run: () => Promise<T>): Promise<T | undefined> {
   try {
     return await run();
   } catch (cause) {
-    say(asCallError(cause).message, "bad");
+    showToast(asCallError(cause).message, "bad");
     return undefined;
   }
 }
 
-export const stop = (id: string) => told(() => api.post(path(id, "/abort")));
+export const stop = (id: string) => toastOnFailure(() => api.post(path(id, "/abort")));
 
 export const rename = (id: string, title: string) =>
-  told(() => api.call(path(id), { method: "PATCH", body: { title } }));
+  toastOnFailure(() => api.call(path(id), { method: "PATCH", body: { title } }));
 
 export async function forkAt(id: string, messageID: string | undefined): Promise<void> {
-  const made = await told(() => api.post<Session>(path(id, "/fork"), messageID === undefined ? {} : { messageID }));
+  const made = await toastOnFailure(() => api.post<Session>(path(id, "/fork"), messageID === undefined ? {} : { messageID }));
   if (made) navigate(sessionPath(made.id));
 }
 
@@ -45,11 +45,11 @@ function choiceIn(info: UserMessage): Choice {
   return { agent: info.agent, model: { providerID, modelID }, variant };
 }
 
-export const goOn = (id: string) => sendPrompt(id, [{ type: "text", text: words.error.goOnPrompt }], choiceOf(id));
+export const continueTurn = (id: string) => sendPrompt(id, [{ type: "text", text: words.error.goOnPrompt }], choiceOf(id));
 
 /** The same prompt once more: what was attached and named, by the same agent and model. */
-export async function askAgain(id: string, promptID: string): Promise<void> {
-  await told(async () => {
+export async function promptAgain(id: string, promptID: string): Promise<void> {
+  await toastOnFailure(async () => {
     const found = await api.get<MessageWithParts>(path(id, `/message/${segment(promptID)}`));
     const parts = found.parts.flatMap((part): NewPart[] => {
       if (part.type === "text" && part.synthetic !== true && part.ignored !== true) return [{ type: "text", text: part.text }];
@@ -64,16 +64,16 @@ export async function askAgain(id: string, promptID: string): Promise<void> {
 
 export async function compactNow(id: string): Promise<void> {
   const model = session(id)?.model;
-  if (!model) return say(words.compactNothing);
-  await told(() => api.post(path(id, "/summarize"), { providerID: model.providerID, modelID: model.id }));
+  if (!model) return showToast(words.compactNothing);
+  await toastOnFailure(() => api.post(path(id, "/summarize"), { providerID: model.providerID, modelID: model.id }));
 }
 
 export const setUp = (id: string) =>
-  told(() => api.post(path(id, "/command"), { command: "init", arguments: "" }));
+  toastOnFailure(() => api.post(path(id, "/command"), { command: "init", arguments: "" }));
 
 export const withdraw = (id: string, messageID: string) =>
-  told(() => api.call(`/sturdy/session/${segment(id)}/queue/${segment(messageID)}`, { method: "DELETE" }));
+  toastOnFailure(() => api.call(`/sturdy/session/${segment(id)}/queue/${segment(messageID)}`, { method: "DELETE" }));
 
-export const resume = (id: string) => told(() => api.post(`/sturdy/session/${segment(id)}/resume`));
+export const resume = (id: string) => toastOnFailure(() => api.post(`/sturdy/session/${segment(id)}/resume`));
 
-export const create = (directory: string | undefined) => told(() => api.post<Session>("/session", {}, { directory }));
+export const create = (directory: string | undefined) => toastOnFailure(() => api.post<Session>("/session", {}, { directory }));

@@ -3,7 +3,7 @@
 // Such a request cannot say who asks, so a ticket is fetched before, which is good for this one download.
 
 import { api } from "./live.ts";
-import { told } from "./actions.ts";
+import { toastOnFailure } from "./actions.ts";
 import type { LargeLink, LeftOut, Part } from "../wire/types.ts";
 
 /** One file that shows the session without a server, or its JSON; the server leaves out what is chosen. */
@@ -15,7 +15,7 @@ export const saveValue = (part: Part, link: LargeLink) =>
   download({ sessionID: part.sessionID, value: { partID: part.id, hash: link.$blob } });
 
 async function download(wanted: object): Promise<void> {
-  const made = await told(() => api.post<{ readonly url: string }>("/sturdy/ticket", wanted));
+  const made = await toastOnFailure(() => api.post<{ readonly url: string }>("/sturdy/ticket", wanted));
   if (!made) return;
   const link = document.createElement("a");
   link.href = made.url;

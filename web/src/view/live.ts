@@ -7,7 +7,7 @@ import { Api, asCallError, type CallError, segment } from "../wire/api.ts";
 import { letGo } from "../sync/bound.ts";
 import { isAfter } from "../wire/place.ts";
 import type { Message, MessageWithParts, Opening, Overview } from "../wire/types.ts";
-import { OVERVIEW, openingPath, takeEarly } from "./early.ts";
+import { OVERVIEW, openingPath, takePrefetched } from "./prefetch.ts";
 import { isWithin, reads, setFarBehind, touch, touchAll, world } from "./store.ts";
 
 const [lineState, setLineState] = createSignal<LineState>({ name: "reading" });
@@ -42,7 +42,7 @@ const nextTask = () => new Promise<void>((done) => {
   port1.onmessage = () => done();
   port2.postMessage(0);
 });
-const browserFetch = (path: string, init: RequestInit) => takeEarly(path) ?? fetch(path, { ...init, credentials: "same-origin" });
+const browserFetch = (path: string, init: RequestInit) => takePrefetched(path) ?? fetch(path, { ...init, credentials: "same-origin" });
 export const api = new Api(browserFetch, () => line.lock());
 
 /** Not among the first requests: the list is drawn before. */

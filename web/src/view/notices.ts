@@ -5,7 +5,7 @@
 
 import { createEffect, createRoot, on } from "solid-js";
 import { words } from "../words/en.ts";
-import { more } from "../words/en-panels.ts";
+import { panelWords } from "../words/en-panels.ts";
 import type { Ask } from "../wire/types.ts";
 import { keepAwake, line } from "./live.ts";
 import { navigate, sessionPath } from "./router.ts";
@@ -70,7 +70,7 @@ function watchAsks(): void {
   let known: ReadonlySet<string> = new Set(world.asks.keys());
   createEffect(on(asks, (open) => {
     for (const ask of open) {
-      if (!known.has(ask.request.id)) show(ask.request.id, more.noticeAsk(titleOf(ask.request.sessionID)), toolOf(ask), "/asks");
+      if (!known.has(ask.request.id)) show(ask.request.id, panelWords.noticeAsk(titleOf(ask.request.sessionID)), toolOf(ask), "/asks");
     }
     known = new Set(open.map((ask) => ask.request.id));
   }));
@@ -83,7 +83,7 @@ function watchEnds(): void {
       const isIdle = statusNow(id).type === "idle";
       if (!isIdle) working.add(id);
       // What a sub-agent ends is not the end of anything a person asked for.
-      else if (working.delete(id) && parentID === undefined) show(`end ${id}`, titleOf(id), more.noticeEnd, sessionPath(id));
+      else if (working.delete(id) && parentID === undefined) show(`end ${id}`, titleOf(id), panelWords.noticeEnd, sessionPath(id));
     }
   });
 }
@@ -91,5 +91,5 @@ function watchEnds(): void {
 const titleOf = (id: string) => session(id)?.title ?? words.name;
 
 function toolOf(ask: Ask): string {
-  return ask.kind === "question" ? more.noticeQuestion : ask.request.permission;
+  return ask.kind === "question" ? panelWords.noticeQuestion : ask.request.permission;
 }

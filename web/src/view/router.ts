@@ -1,7 +1,7 @@
 // Which address is open. Links are plain links; a click on one of ours does not leave the page.
 
 import { createSignal } from "solid-js";
-import { decoded } from "./early.ts";
+import { decoded } from "./prefetch.ts";
 
 export type Route =
   | { readonly page: "home" }

@@ -30,7 +30,7 @@ export function isUnseen(id: string, updated: number): boolean {
   return updated > (seen()[id] ?? 0) && updated > firstOpened();
 }
 
-export function look(id: string, updated: number): void {
+export function markSeen(id: string, updated: number): void {
   if ((seen()[id] ?? 0) >= updated) return;
   const entries = Object.entries({ ...seen(), [id]: updated });
   const next = Object.fromEntries(entries.sort(([, a], [, b]) => b - a).slice(0, KEPT_MAX));

@@ -78,7 +78,7 @@ export function touchAll(): void {
 }
 
 /** A session that is shown as it was, in place of what it is now. */
-const [past, setPast] = createSignal<{ readonly sessionID: string; readonly world: World }>();
+const [past, setPast] = createSignal<{ readonly sessionID: string; readonly world: World; /** The time then. */ readonly at: number }>();
 export { past, setPast };
 
 /** Where a session is looked up: in the past while somebody travels in it. */

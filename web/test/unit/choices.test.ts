@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { reportOf } from "../../src/view/failure-report.ts";
-import { EVERYTHING, type Narrowing, askedFor, isNarrowed, narrowingOf, searchPath, wantsTitles } from "../../src/view/narrow.ts";
-import { ALL_USAGE, usageAsked, usageOf, usagePath } from "../../src/view/usage.ts";
+import { NO_FILTERS, type SearchFilters, searchParameters, hasFilters, searchFiltersOf, searchPath, wantsTitles } from "../../src/view/search-filters.ts";
+import { NO_USAGE_FILTERS, usageParameters, usageOf, usagePath } from "../../src/view/usage.ts";
 import { KEY_ACTIONS, type KeyAction, type OwnKeys, USUAL_KEYS, actionOf, isSecond, keyOf, readKeys, takenBy, withKey } from "../../src/view/shortcuts.ts";
 import { actorName, browserName } from "../../src/wire/actors.ts";
 import { codeIn } from "../../src/wire/login-code.ts";
@@ -54,22 +54,22 @@ test("stored keys that nobody can have are forgotten", () => {
 
 test("what a search is narrowed to comes back from its address", () => {
   const value = fc.oneof(fc.constant(""), fc.string());
-  const any = fc.record<Narrowing>({ project: value, role: value, kind: value, tool: value, days: value });
+  const any = fc.record<SearchFilters>({ project: value, role: value, kind: value, tool: value, days: value });
   fc.assert(
-    fc.property(fc.string(), any, (query, narrowing) => {
-      const path = new URL(searchPath(query, narrowing), "http://page");
+    fc.property(fc.string(), any, (query, filters) => {
+      const path = new URL(searchPath(query, filters), "http://page");
 
-      assert.deepEqual([path.searchParams.get("q"), narrowingOf(path.search)], [new URLSearchParams({ q: query }).get("q"), { ...narrowing }]);
+      assert.deepEqual([path.searchParams.get("q"), searchFiltersOf(path.search)], [new URLSearchParams({ q: query }).get("q"), { ...filters }]);
     }),
   );
 });
 
 test("an age becomes a time of the server's clock, and the rest is asked for as it is", () => {
-  const narrowed = { ...EVERYTHING, role: "user", days: "7" };
+  const narrowed = { ...NO_FILTERS, role: "user", days: "7" };
 
-  assert.deepEqual(askedFor(narrowed, 10 * DAY_MS), { role: "user", since: String(3 * DAY_MS) });
-  assert.deepEqual(askedFor({ ...EVERYTHING, days: "soon" }, DAY_MS), {});
-  assert.deepEqual([isNarrowed(EVERYTHING), isNarrowed(narrowed), wantsTitles(narrowed), wantsTitles({ ...EVERYTHING, project: "p" })], [false, true, false, true]);
+  assert.deepEqual(searchParameters(narrowed, 10 * DAY_MS), { role: "user", since: String(3 * DAY_MS) });
+  assert.deepEqual(searchParameters({ ...NO_FILTERS, days: "soon" }, DAY_MS), {});
+  assert.deepEqual([hasFilters(NO_FILTERS), hasFilters(narrowed), wantsTitles(narrowed), wantsTitles({ ...NO_FILTERS, project: "p" })], [false, true, false, true]);
 });
 
 test("a report says what failed and where, and nothing that somebody wrote", () => {
@@ -128,20 +128,20 @@ test("whoever acted is named if anybody knows them, and as the log has it if not
 });
 
 test("what usage is narrowed to comes back from its address, and a day that is none is left out", () => {
-  const narrowing = { day: "2026-11-16", model: "a&b/c d", agent: "plan", project: "prj_1" };
+  const filters = { day: "2026-11-16", model: "a&b/c d", agent: "plan", project: "prj_1" };
 
-  assert.deepEqual(usageOf(new URL(usagePath(narrowing), "http://page").search), narrowing);
-  assert.equal(usagePath(ALL_USAGE), "/usage");
-  assert.deepEqual(usageOf("?day=yesterday&colour=red"), ALL_USAGE);
-  assert.deepEqual(usageOf("?day=2026-99-99"), ALL_USAGE);
+  assert.deepEqual(usageOf(new URL(usagePath(filters), "http://page").search), filters);
+  assert.equal(usagePath(NO_USAGE_FILTERS), "/usage");
+  assert.deepEqual(usageOf("?day=yesterday&colour=red"), NO_USAGE_FILTERS);
+  assert.deepEqual(usageOf("?day=2026-99-99"), NO_USAGE_FILTERS);
 });
 
 test("a day bounds every sum but that of the days beside it", () => {
-  const day = { ...ALL_USAGE, day: "2026-11-16", agent: "plan" };
-  const { since, until, ...rest } = usageAsked(day, "model", 5);
+  const day = { ...NO_USAGE_FILTERS, day: "2026-11-16", agent: "plan" };
+  const { since, until, ...rest } = usageParameters(day, "model", 5);
 
   assert.deepEqual(rest, { by: "model", agent: "plan" });
   assert.equal(Number(until) - Number(since), DAY_MS);
   assert.equal(new Date(Number(since)).toLocaleDateString("en-CA"), "2026-11-16");
-  assert.deepEqual(usageAsked(day, "day", 5), { by: "day", since: "5", agent: "plan" });
+  assert.deepEqual(usageParameters(day, "day", 5), { by: "day", since: "5", agent: "plan" });
 });

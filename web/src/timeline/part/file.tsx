@@ -38,7 +38,7 @@ export function FileChip(props: { file: FilePart; name: string; url: string; onS
       <Show when={!READ_ONLY && placeOf(props.file)} fallback={<span class="cut">{props.name}</span>}>
         {(path) => <a class="cut" href={filePath(props.file.sessionID, path())}>{props.name}</a>}
       </Show>
-      <span class="muted">{props.file.mime}</span>
+      <span class="muted">{[props.file.mime, sizeOf(props.file)].filter(Boolean).join(", ")}</span>
       <Show when={props.url.startsWith("data:")}>
         {/* A download never runs in this page. */}
         <a href={saved(props.url)} download={props.name} aria-label={`${words.downloadFile} ${props.name}`}>
@@ -50,6 +50,13 @@ export function FileChip(props: { file: FilePart; name: string; url: string; onS
       </Show>
     </span>
   );
+}
+
+/** Of what was attached; what is on the disk may have changed since. */
+function sizeOf(file: FilePart): string {
+  if (isLink(file.url)) return words.bytes(file.url.bytes);
+  const data = /^data:[^,]*;base64,([^=]*)/.exec(file.url)?.[1];
+  return data === undefined ? "" : words.bytes(Math.floor((data.length * 3) / 4));
 }
 
 /** A file of the disk that was named, and that the panel for files shows; not what was attached from a device. */

@@ -7,7 +7,7 @@ import { asCallError } from "../../wire/api.ts";
 import { linksIn } from "../../wire/large.ts";
 import type { Part } from "../../wire/types.ts";
 import { words } from "../../words/en.ts";
-import { more } from "../../words/en-panels.ts";
+import { panelWords } from "../../words/en-panels.ts";
 
 /** What is read without asking: a second of a slow line. */
 const UNASKED_BYTES_MAX = 512 * 1024;
@@ -28,7 +28,7 @@ export function WholePart<T extends Part>(props: { part: T; children: (whole: T)
     onCleanup(() => abort.abort());
     wholePart(part, abort.signal).then(
       (found) => !abort.signal.aborted && setWhole(() => found),
-      (cause) => !abort.signal.aborted && setError(asCallError(cause).status === 404 ? more.largeGone : asCallError(cause).message),
+      (cause) => !abort.signal.aborted && setError(asCallError(cause).status === 404 ? panelWords.largeGone : asCallError(cause).message),
     );
   }));
   return (
@@ -42,9 +42,9 @@ function Unread(props: { bytes: number; isWanted: boolean; error: string | undef
   return (
     <p class="card-note" role="status">
       <Show when={props.error === undefined} fallback={<span class="bad">{props.error}</span>}>
-        <Show when={!props.isWanted} fallback={<span class="muted">{more.largeReading(words.bytes(props.bytes))}</span>}>
-          <button type="button" class="link" onClick={props.onAsk}>{more.largeRead(words.bytes(props.bytes))}</button>{" "}
-          <button type="button" class="link" onClick={props.onSave}>{more.largeSave}</button>
+        <Show when={!props.isWanted} fallback={<span class="muted">{panelWords.largeReading(words.bytes(props.bytes))}</span>}>
+          <button type="button" class="link" onClick={props.onAsk}>{panelWords.largeRead(words.bytes(props.bytes))}</button>{" "}
+          <button type="button" class="link" onClick={props.onSave}>{panelWords.largeSave}</button>
         </Show>
       </Show>
     </p>

@@ -23,7 +23,7 @@ export function PartView(props: { part: Part; answer?: AssistantMessage }) {
   return (
     <Switch fallback={<Unknown part={props.part} />}>
       <Match when={as("text")}>{(part) => <Answer part={part()} answer={props.answer} />}</Match>
-      <Match when={props.part.type === "reasoning" && setAside(props.part) !== undefined}><FailedAttempt part={props.part} /></Match>
+      <Match when={props.part.type === "reasoning" && failedAttemptText(props.part) !== undefined}><FailedAttempt part={props.part} /></Match>
       <Match when={as("reasoning")}>{(part) => <Reasoning part={part()} answer={props.answer} />}</Match>
       <Match when={as("file")}>{(part) => <FileView file={part()} />}</Match>
       <Match when={as("tool")}>{(part) => <ToolCard part={part()} />}</Match>
@@ -47,7 +47,7 @@ function isOpen(span: { end?: number } | undefined, answer: AssistantMessage | u
 
 function Answer(props: { part: PartOf<"text">; answer?: AssistantMessage | undefined }) {
   return (
-    <Show when={setAside(props.part) === undefined} fallback={<FailedAttempt part={props.part} />}>
+    <Show when={failedAttemptText(props.part) === undefined} fallback={<FailedAttempt part={props.part} />}>
       <Show when={props.part.synthetic !== true} fallback={<Chip icon="server" text={`${words.bySystem}: ${props.part.text}`} />}>
         <Markdown text={props.part.text} isOpen={isOpen(props.part.time, props.answer)} />
       </Show>
@@ -56,7 +56,7 @@ function Answer(props: { part: PartOf<"text">; answer?: AssistantMessage | undef
 }
 
 /** What was said in an attempt that failed: kept, and no part of the answer. */
-export function setAside(part: Part): string | undefined {
+export function failedAttemptText(part: Part): string | undefined {
   const said = part.type === "text" || part.type === "reasoning" ? part.metadata?.sturdy?.failedAttempt : undefined;
   return typeof said === "string" && said !== "" ? said : undefined;
 }
@@ -64,7 +64,7 @@ export function setAside(part: Part): string | undefined {
 function FailedAttempt(props: { part: Part }) {
   return (
     <Fold class="line failed-attempt" summary={<><Icon name="refresh-cw" /> <span class="cut">{words.failedAttempt}</span></>}>
-      <div class="muted"><Markdown text={setAside(props.part) ?? ""} isOpen={false} /></div>
+      <div class="muted"><Markdown text={failedAttemptText(props.part) ?? ""} isOpen={false} /></div>
     </Fold>
   );
 }
@@ -140,7 +140,7 @@ export function Chip(props: { icon: string; text: string; tone?: string | undefi
   const isLong = () => props.text.length > CHIP_CHARS_MAX;
   const text = () => (isLong() && !isWhole() ? `${props.text.slice(0, CHIP_CHARS_MAX)}…` : props.text);
   return (
-    <span class={`chip ${props.tone ?? ""}`} classList={{ "is-whole": isWhole() }}>
+    <span class={`chip ${props.tone ?? ""} ${isWhole() ? "is-whole" : ""}`}>
       <Icon name={props.icon} />
       <Show when={isLong()} fallback={<span>{text()}</span>}>
         <button type="button" class="plain" onClick={() => setWhole(!isWhole())} aria-expanded={isWhole()}>{text()}</button>

@@ -11,7 +11,7 @@ import { sessionPath } from "../../view/router.ts";
 import { message, part, partIds, thread } from "../../view/store.ts";
 import { asCallError, segment } from "../../wire/api.ts";
 import { words } from "../../words/en.ts";
-import { more } from "../../words/en-panels.ts";
+import { panelWords } from "../../words/en-panels.ts";
 import type { AssistantMessage, FileDiff, PartOf } from "../../wire/types.ts";
 
 const DiffView = lazy(() => import("../../panel/diff.tsx").then((file) => ({ default: file.DiffView })));
@@ -45,7 +45,7 @@ export function Patch(props: { part: PartOf<"patch">; answer?: AssistantMessage 
     <Fold class="card patch" summary={
       <>
         <Icon name="file-diff" />
-        <span class="grow">{more.changedFiles(props.part.files.length)}</span>
+        <span class="grow">{panelWords.changedFiles(props.part.files.length)}</span>
         <Show when={diffs()}><span class="num small"><span class="plus">+{sum((diff) => diff.additions)}</span> <span class="minus">−{sum((diff) => diff.deletions)}</span></span></Show>
       </>
     }>

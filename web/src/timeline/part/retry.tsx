@@ -5,9 +5,9 @@ import { Fold } from "../../kit/fold.tsx";
 import { Icon } from "../../kit/icon.tsx";
 import { part } from "../../view/store.ts";
 import { words } from "../../words/en.ts";
-import { more } from "../../words/en-panels.ts";
+import { panelWords } from "../../words/en-panels.ts";
 import type { PartOf } from "../../wire/types.ts";
-import { Piece } from "./piece.tsx";
+import { PartAnchor } from "./anchor.tsx";
 
 type RetryPart = PartOf<"retry">;
 
@@ -18,9 +18,9 @@ function whatOf(found: RetryPart): string {
 
 /** `waited` is how long it was until the next try. */
 export function Retry(props: { part: RetryPart; waited?: number | undefined }) {
-  const waited = () => (props.waited === undefined ? "" : ` · ${more.waited(words.took(props.waited))}`);
+  const waited = () => (props.waited === undefined ? "" : ` · ${panelWords.waited(words.took(props.waited))}`);
   return (
-    <Fold class="line" summary={<><Icon name="refresh-cw" /> <span class="cut">{more.attempt(props.part.attempt, whatOf(props.part))}{waited()}</span></>}>
+    <Fold class="line" summary={<><Icon name="refresh-cw" /> <span class="cut">{panelWords.attempt(props.part.attempt, whatOf(props.part))}{waited()}</span></>}>
       <pre class="terminal">{JSON.stringify(props.part.error, null, 2)}</pre>
     </Fold>
   );
@@ -34,8 +34,8 @@ export function RetryGroup(props: { sessionID: string; ids: readonly string[] })
     return here && next ? next.time.created - here.time.created : undefined;
   };
   return (
-    <Fold class="line" summary={<><Icon name="refresh-cw" /> <span class="cut">{more.attempts(parts().length, last() === undefined ? "" : whatOf(last() as RetryPart))}</span></>}>
-      <For each={parts()}>{(found, index) => <Piece parts={[found.id]}><Retry part={found} waited={waited(index())} /></Piece>}</For>
+    <Fold class="line" summary={<><Icon name="refresh-cw" /> <span class="cut">{panelWords.attempts(parts().length, last() === undefined ? "" : whatOf(last() as RetryPart))}</span></>}>
+      <For each={parts()}>{(found, index) => <PartAnchor parts={[found.id]}><Retry part={found} waited={waited(index())} /></PartAnchor>}</For>
     </Fold>
   );
 }

@@ -9,7 +9,7 @@ import type { Fields, Todo, ToolPart } from "../../wire/types.ts";
 import { TodoList, todosIn } from "../../panel/todo.tsx";
 import { Matches } from "./matches.tsx";
 import { Output } from "./output.tsx";
-import { fateOf, text } from "./tool.tsx";
+import { outcomeOf, text } from "./tool.tsx";
 
 const DiffView = lazy(() => import("../../panel/diff.tsx").then((file) => ({ default: file.DiffView })));
 
@@ -69,9 +69,9 @@ function ErrorText(props: { part: ToolPart }) {
   return (
     <Show when={said()}>
       {(error) => (
-        <p class={`tool-error is-${fateOf(props.part)}`}>
-          <Show when={fateOf(props.part) === "interrupted"}>{words.tool.interruptedHint}. </Show>
-          <Show when={fateOf(props.part) === "cut"}>{words.tool.cutHint}. </Show>
+        <p class={`tool-error is-${outcomeOf(props.part)}`}>
+          <Show when={outcomeOf(props.part) === "interrupted"}>{words.tool.interruptedHint}. </Show>
+          <Show when={outcomeOf(props.part) === "cut"}>{words.tool.cutHint}. </Show>
           {error()}
         </p>
       )}

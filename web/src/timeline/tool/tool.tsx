@@ -20,9 +20,9 @@ const ToolBody = lazy(() => import("./body.tsx").then((file) => ({ default: file
 const WholePart = lazy(() => import("../part/large.tsx").then((file) => ({ default: file.WholePart })));
 
 /** Ends that look different, and the states before them. `denied` is by a person, `forbidden` by a rule. */
-export type Fate = "pending" | "running" | "done" | "failed" | "denied" | "forbidden" | "stopped" | "cut" | "interrupted";
+export type CallOutcome = "pending" | "running" | "done" | "failed" | "denied" | "forbidden" | "stopped" | "cut" | "interrupted";
 
-export function fateOf(part: ToolPart): Fate {
+export function outcomeOf(part: ToolPart): CallOutcome {
   const { state } = part;
   switch (state.status) {
     case "pending":
@@ -43,7 +43,7 @@ export function fateOf(part: ToolPart): Fate {
 }
 
 /** Why a call was cut short is said by the answer it belongs to. */
-function endOf(part: ToolPart): Fate {
+function endOf(part: ToolPart): CallOutcome {
   const info = message(part.sessionID, part.messageID);
   const error = info?.role === "assistant" ? info.error : undefined;
   if (error === undefined || isStopped(error)) return "stopped";
@@ -79,11 +79,11 @@ export function ToolCard(props: { part: ToolPart }) {
 }
 
 function PlainCard(props: { part: ToolPart }) {
-  const fate = createMemo(() => fateOf(props.part));
-  const isOpenAtFirst = () => fate() === "failed" || ["edit", "write", "apply_patch"].includes(props.part.tool);
+  const outcome = createMemo(() => outcomeOf(props.part));
+  const isOpenAtFirst = () => outcome() === "failed" || ["edit", "write", "apply_patch"].includes(props.part.tool);
   const command = () => (props.part.tool === "bash" ? text(props.part.state.input["command"]) : undefined);
   return (
-    <Fold class={`card tool is-${fate()}`} open={isOpenAtFirst()} summary={
+    <Fold class={`card tool is-${outcome()}`} open={isOpenAtFirst()} summary={
       <>
         <Icon name={ICONS[props.part.tool] ?? (props.part.tool.includes("_") ? "plug" : "wrench")} />
         <Show when={command()} fallback={<Title part={props.part} />}>
@@ -94,7 +94,7 @@ function PlainCard(props: { part: ToolPart }) {
             </code>
           )}
         </Show>
-        <Meta part={props.part} fate={fate()} />
+        <Meta part={props.part} outcome={outcome()} />
       </>
     }>
       <Whole part={props.part}>
@@ -181,9 +181,9 @@ function todosDone(todos: unknown): string | undefined {
   return words.tool.todos(done, todos.length);
 }
 
-function Meta(props: { part: ToolPart; fate: Fate }) {
+function Meta(props: { part: ToolPart; outcome: CallOutcome }) {
   /** It has not begun: somebody is asked first. */
-  const isAsked = createMemo(() => props.fate === "running" && asks().some((ask) => ask.request.tool?.callID === props.part.callID));
+  const isAsked = createMemo(() => props.outcome === "running" && asks().some((ask) => ask.request.tool?.callID === props.part.callID));
   const took = () => {
     const { state } = props.part;
     return state.status === "completed" || state.status === "error" ? state.time.end - state.time.start : undefined;
@@ -194,20 +194,20 @@ function Meta(props: { part: ToolPart; fate: Fate }) {
       <Counts part={props.part} />
       <Switch>
         <Match when={isAsked()}><span class="warn"><Icon name="hand" /> {words.tool.asked}</span></Match>
-        <Match when={props.fate === "running"}>
+        <Match when={props.outcome === "running"}>
           <Icon name="loader-circle" class="spin" />
           <span class="off-screen">{words.tool.running}</span>
         </Match>
-        <Match when={props.fate === "pending"}>{words.tool.pending}</Match>
+        <Match when={props.outcome === "pending"}>{words.tool.pending}</Match>
       </Switch>
-      <FateMark fate={props.fate} />
+      <OutcomeMark outcome={props.outcome} />
       <Show when={!isAsked() && running()}>{(since) => <Ticking since={since()} />}</Show>
       <Show when={took() !== undefined && (took() ?? 0) >= 1000}>{words.took(took() ?? 0)}</Show>
     </span>
   );
 }
 
-const MARKS: Readonly<Record<Exclude<Fate, "pending" | "running" | "done">, { readonly icon: string; readonly tone: string; readonly hint?: string }>> = {
+const MARKS: Readonly<Record<Exclude<CallOutcome, "pending" | "running" | "done">, { readonly icon: string; readonly tone: string; readonly hint?: string }>> = {
   failed: { icon: "circle-x", tone: "bad" },
   denied: { icon: "hand", tone: "warn" },
   forbidden: { icon: "ban", tone: "warn" },
@@ -217,8 +217,8 @@ const MARKS: Readonly<Record<Exclude<Fate, "pending" | "running" | "done">, { re
 };
 
 /** How a call ended, if it did not end well. */
-export function FateMark(props: { fate: Fate }) {
-  const name = () => props.fate as keyof typeof MARKS;
+export function OutcomeMark(props: { outcome: CallOutcome }) {
+  const name = () => props.outcome as keyof typeof MARKS;
   return <Show when={MARKS[name()]}>{(mark) => <span class={mark().tone} title={mark().hint}><Icon name={mark().icon} /> {words.tool[name()]}</span>}</Show>;
 }
 

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { OVERVIEW, askEarly, openingPath, sessionIn, takeEarly } from "../../src/view/early.ts";
+import { OVERVIEW, prefetch, openingPath, sessionIn, takePrefetched } from "../../src/view/prefetch.ts";
 
 function network(answer: () => Promise<Response>): string[] {
   const asked: string[] = [];
@@ -16,21 +16,21 @@ function network(answer: () => Promise<Response>): string[] {
 test("an answer that was asked for early is given once; whoever comes later asks anew", async () => {
   const asked = network(async () => new Response("{}"));
 
-  askEarly(OVERVIEW);
+  prefetch(OVERVIEW);
 
-  assert.equal((await takeEarly(OVERVIEW))?.status, 200);
-  assert.equal(takeEarly(OVERVIEW), undefined);
-  assert.equal(takeEarly("/elsewhere"), undefined);
+  assert.equal((await takePrefetched(OVERVIEW))?.status, 200);
+  assert.equal(takePrefetched(OVERVIEW), undefined);
+  assert.equal(takePrefetched("/elsewhere"), undefined);
   assert.deepEqual(asked, [`${OVERVIEW} 1`]);
 });
 
 test("a request that fails before anybody takes it is heard of then, and not before", async () => {
   network(() => Promise.reject(new TypeError("no network")));
 
-  askEarly(OVERVIEW);
+  prefetch(OVERVIEW);
   await new Promise((done) => setImmediate(done));
 
-  await assert.rejects(takeEarly(OVERVIEW) ?? Promise.resolve(), /no network/);
+  await assert.rejects(takePrefetched(OVERVIEW) ?? Promise.resolve(), /no network/);
 });
 
 test("an address names its session, whatever stands behind it", () => {

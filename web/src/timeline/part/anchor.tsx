@@ -2,6 +2,6 @@
 
 import type { JSX } from "solid-js";
 
-export function Piece(props: { parts: readonly string[]; children: JSX.Element }) {
+export function PartAnchor(props: { parts: readonly string[]; children: JSX.Element }) {
   return <div class="piece" data-part={props.parts.join(" ")} tabindex="-1">{props.children}</div>;
 }

@@ -9,7 +9,7 @@ const KEPT_MAX = 50;
 const kept = new Map<string, readonly [Accessor<unknown>, Setter<unknown>]>();
 
 /** A signal that outlives its dock. */
-export function halfTyped<T>(askID: string, name: string, first: T): [Accessor<T>, Setter<T>] {
+export function dockSignal<T>(askID: string, name: string, first: T): [Accessor<T>, Setter<T>] {
   const key = `${askID} ${name}`;
   const found = kept.get(key) ?? createRoot(() => createSignal<unknown>(first));
   kept.delete(key);

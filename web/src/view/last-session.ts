@@ -2,7 +2,7 @@
 
 const NAME = "sturdy.last";
 
-export function keepLast(sessionID: string): void {
+export function rememberSession(sessionID: string): void {
   localStorage.setItem(NAME, sessionID);
 }
 

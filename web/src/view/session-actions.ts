@@ -1,15 +1,15 @@
 // What is done with a whole session from its menu: archived, deleted. Saved as a file: `download.ts`.
 
-import { path, told } from "./actions.ts";
+import { path, toastOnFailure } from "./actions.ts";
 import { api } from "./live.ts";
 import { navigate, sessionPath } from "./router.ts";
 import { world } from "./store.ts";
 
 export const archive = (id: string, at: number | undefined) =>
-  told(() => api.call(path(id), { method: "PATCH", body: { time: { archived: at ?? null } } }));
+  toastOnFailure(() => api.call(path(id), { method: "PATCH", body: { time: { archived: at ?? null } } }));
 
 export async function remove(id: string): Promise<void> {
-  const done = await told(() => api.call(path(id), { method: "DELETE" }));
+  const done = await toastOnFailure(() => api.call(path(id), { method: "DELETE" }));
   if (done && location.pathname === sessionPath(id)) navigate("/");
 }
 

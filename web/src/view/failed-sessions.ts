@@ -11,7 +11,7 @@ import { statusNow } from "./store.ts";
 const AT_ONCE = 4;
 
 /** Whether the last turn of a session failed or was interrupted; false until that is known. */
-export function useEnds(sessions: () => readonly Session[]): (id: string) => boolean {
+export function useFailedSessions(sessions: () => readonly Session[]): (id: string) => boolean {
   const [failed, setFailed] = createSignal<ReadonlySet<string>>(new Set());
   const known = new Map<string, number>();
   const abort = new AbortController();

@@ -27,14 +27,14 @@ export function decoded(text: string): string {
 }
 
 /** Asks as `Api` does. */
-export function askEarly(path: string): void {
+export function prefetch(path: string): void {
   const answer = fetch(path, { headers: { "x-sturdy-page": "1", accept: "application/json" }, credentials: "same-origin" });
   // Whoever takes it hears of a failure; until then nobody does.
   answer.catch(() => {});
   answers.set(path, answer);
 }
 
-export function takeEarly(path: string): Promise<Response> | undefined {
+export function takePrefetched(path: string): Promise<Response> | undefined {
   const found = answers.get(path);
   answers.delete(path);
   return found;

@@ -6,7 +6,7 @@ import { Icon } from "../../kit/icon.tsx";
 import { part } from "../../view/store.ts";
 import { words } from "../../words/en.ts";
 import type { ToolPart } from "../../wire/types.ts";
-import { Piece } from "../part/piece.tsx";
+import { PartAnchor } from "../part/anchor.tsx";
 import { ToolCard } from "./tool.tsx";
 
 export function LookGroup(props: { sessionID: string; ids: readonly string[] }) {
@@ -24,7 +24,7 @@ export function LookGroup(props: { sessionID: string; ids: readonly string[] }) 
         <For each={props.ids}>
           {(id) => {
             const found = () => part(props.sessionID, id);
-            return <Piece parts={[id]}>{found()?.type === "tool" ? <ToolCard part={found() as ToolPart} /> : null}</Piece>;
+            return <PartAnchor parts={[id]}>{found()?.type === "tool" ? <ToolCard part={found() as ToolPart} /> : null}</PartAnchor>;
           }}
         </For>
       </div>

@@ -4,21 +4,21 @@ import { For, Show, createEffect, createMemo, createSignal, onCleanup } from "so
 import { Icon } from "../kit/icon.tsx";
 import { Empty } from "../kit/empty.tsx";
 import { setUp } from "../view/actions.ts";
-import { type Beginning, readBeginning } from "../view/beginning.ts";
+import { type DirectoryInfo, readDirectoryInfo } from "../view/directory-info.ts";
 import { catalogAge } from "../view/catalog.ts";
 import { session, trackHints } from "../view/store.ts";
-import { more } from "../words/en-panels.ts";
+import { panelWords } from "../words/en-panels.ts";
 
-export function Begin(props: { id: string; onPick: (text: string) => void }) {
+export function EmptySession(props: { id: string; onPick: (text: string) => void }) {
   const info = () => session(props.id);
-  const [place, setPlace] = createSignal<Beginning>();
+  const [place, setPlace] = createSignal<DirectoryInfo>();
   const directory = createMemo(() => info()?.directory);
   createEffect(() => {
     catalogAge();
     trackHints("vcs.branch.updated", "file.watcher.updated");
     let isLeft = false;
     onCleanup(() => (isLeft = true));
-    void readBeginning(directory()).then((found) => isLeft || setPlace(found));
+    void readDirectoryInfo(directory()).then((found) => isLeft || setPlace(found));
   });
   return (
     <div class="timeline">
@@ -28,8 +28,8 @@ export function Begin(props: { id: string; onPick: (text: string) => void }) {
             <>
               <p class="muted small">{[found().branch, found().model].filter(Boolean).join(" · ")}</p>
               <div class="begin">
-                <Show when={found().isDemo}><For each={more.demoPrompts}>{(text) => <button type="button" onClick={() => props.onPick(text)}>{text}</button>}</For></Show>
-                <Show when={!found().hasInstructions}><button type="button" title={more.setUpHint} onClick={() => void setUp(props.id)}><Icon name="sparkles" /> {more.setUp}</button></Show>
+                <Show when={found().isDemo}><For each={panelWords.demoPrompts}>{(text) => <button type="button" onClick={() => props.onPick(text)}>{text}</button>}</For></Show>
+                <Show when={!found().hasInstructions}><button type="button" title={panelWords.setUpHint} onClick={() => void setUp(props.id)}><Icon name="sparkles" /> {panelWords.setUp}</button></Show>
               </div>
             </>
           )}

@@ -3,7 +3,7 @@
 import { loadCatalog } from "./catalog.ts";
 import { api } from "./live.ts";
 
-export interface Beginning {
+export interface DirectoryInfo {
   readonly branch: string;
   readonly model: string;
   /** The demo model answers three prompts of its own. */
@@ -20,7 +20,7 @@ export async function readInstructions(directory: string | undefined): Promise<r
 }
 
 /** What cannot be read is left out. */
-export async function readBeginning(directory: string | undefined): Promise<Beginning> {
+export async function readDirectoryInfo(directory: string | undefined): Promise<DirectoryInfo> {
   const [vcs, instructions, catalog] = await Promise.all([
     api.get<{ branch?: string }>("/vcs", { directory }).catch(() => undefined),
     readInstructions(directory),

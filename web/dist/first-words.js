@@ -1,0 +1,1 @@
+import{dt as e,ut as t}from"./core.js";var n=60;function r(r,i){for(let a of e(r,i)){let e=t(r,a);if(e?.type===`text`&&e.synthetic!==!0)return e.text.trim().replaceAll(/\s+/g,` `).slice(0,n)}return``}export{r as t};
