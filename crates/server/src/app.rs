@@ -14,7 +14,7 @@ pub use share_limits::ServiceLimits;
 pub(crate) use share_pages::Page;
 pub(crate) use share_readers::{Reader, ReaderCounts};
 pub use shares::ShareOptions;
-pub(crate) use shares::Shares;
+pub(crate) use shares::{Shares, WholeRoom};
 pub(crate) use terminals::Terminals;
 
 use crate::access::auth::{FailedLogins, Password};

@@ -6,6 +6,7 @@
 //! that stores it.
 
 pub(crate) mod make;
+pub(crate) mod standing;
 
 use crate::access::auth::Refused;
 use crate::access::caller::{Caller, first_half};

@@ -23,7 +23,6 @@ mod rpc;
 mod serve;
 mod share;
 mod sse;
-mod standing;
 mod streams;
 mod ui;
 mod wire;

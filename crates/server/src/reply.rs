@@ -4,7 +4,7 @@ use axum::BoxError;
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
-use futures_util::Stream;
+use futures_util::{Stream, StreamExt as _};
 use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{Response as HttpResponse, StatusCode};
 use serde::Serialize;
@@ -32,6 +32,20 @@ pub(crate) fn json<T: Serialize + ?Sized>(value: &T) -> Response {
 pub(crate) fn json_with<T: Serialize + ?Sized>(status: StatusCode, value: &T) -> Response {
     let text = serde_json::to_vec(value).expect("BUG: an answer is always JSON");
     with_type(status, JSON, Body::from(text))
+}
+
+/// The same, and holds something until it is sent.
+pub(crate) fn json_holding<T: Serialize + ?Sized, H: Send + 'static>(value: &T, held: Option<H>) -> Response {
+    let response = json(value);
+    let Some(held) = held else { return response };
+    response.map(|body| {
+        let chunks = body.into_data_stream().map(move |chunk| {
+            // Goes with the stream, of which no more is asked for before this piece is on its way.
+            let _ = &held;
+            chunk
+        });
+        Body::from_stream(chunks)
+    })
 }
 
 /// JSON whose length is not said beforehand, as clients of long requests are used to.

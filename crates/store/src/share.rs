@@ -38,7 +38,7 @@ pub use op::{Kind, Operation, SCHEMA};
 pub(crate) use reference::is_kept;
 pub use reference::{PlainSecret, ShareAuth, SturdyRef};
 pub use refusal::{Refusal, ShareError};
-pub use view::{Redeemed, ShareInfo, ShareUpdate, ShownOp, Standing, ViewPage, WriterState};
+pub use view::{Redeemed, ShareInfo, ShareUpdate, ShareWeight, ShownOp, Standing, ViewPage, WriterState};
 pub use visibility::Visibility;
 
 use rusqlite::Transaction;

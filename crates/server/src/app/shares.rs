@@ -8,9 +8,16 @@ use super::share_readers::Readers;
 use http::request::Parts;
 use secrecy::{ExposeSecret as _, SecretString};
 use sha2::{Digest as _, Sha256};
+use std::sync::Arc;
 use sturdy_engine::Engine;
 use sturdy_store::share::ShareBudget;
 use subtle::ConstantTimeEq as _;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError};
+
+/// A share that holds more is large.
+const LARGE_BYTES: u64 = 4 * 1024 * 1024;
+/// Large shares that are sent whole at once; each is held in memory until its reader has it, and anybody may be one.
+const LARGE_MAX: usize = 8;
 
 /// How the service meets the outside.
 #[derive(Debug)]
@@ -40,7 +47,11 @@ pub(crate) struct Shares {
     pub(crate) creates: Rate,
     pages: Pages,
     readers: Readers,
+    large: Arc<Semaphore>,
 }
+
+/// Room to send a share whole; none is needed for a small one.
+pub(crate) type WholeRoom = Option<OwnedSemaphorePermit>;
 
 impl Shares {
     /// Turns the service on. Sessions of the engine are shared here from now on.
@@ -56,6 +67,7 @@ impl Shares {
             creates: Rate::per_hour(limits.creates_per_hour),
             pages: Pages::default(),
             readers: Readers::default(),
+            large: Arc::new(Semaphore::new(LARGE_MAX)),
         }
     }
 
@@ -75,6 +87,14 @@ impl Shares {
 
     pub(crate) fn readers(&self) -> &Readers {
         &self.readers
+    }
+
+    /// Room to send a share of this size whole, until it is dropped. An error if too many are on their way.
+    pub(crate) fn room_for(&self, bytes: u64) -> Result<WholeRoom, TryAcquireError> {
+        if bytes <= LARGE_BYTES {
+            return Ok(None);
+        }
+        self.large.clone().try_acquire_owned().map(Some)
     }
 
     /// Whether somebody who wants a new share may have one.

@@ -4,7 +4,7 @@ use super::caller::{Caller, Transport};
 use super::options;
 use crate::access::caller::Caller as Asking;
 use crate::app::App;
-use crate::standing::ended;
+use crate::grants::standing::ended;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket};
 use bytes::Bytes;
 use futures_util::{SinkExt as _, StreamExt as _};

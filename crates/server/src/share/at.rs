@@ -3,7 +3,7 @@
 use super::refuse::ShareFailure;
 use crate::access::caller::{Caller, first_half};
 use crate::access::door::Ends;
-use crate::app::{App, Shares};
+use crate::app::{App, Shares, WholeRoom};
 use crate::extract::Params;
 use axum::extract::FromRequestParts;
 use http::header::{AUTHORIZATION, HeaderMap};
@@ -52,6 +52,12 @@ impl AtShare {
     pub(super) fn count_batch(&self) -> Result<(), ShareFailure> {
         let shares = self.app.shares().ok_or(ShareFailure::Off)?;
         shares.batches.count(&self.share).map_err(ShareFailure::TooOften)
+    }
+
+    /// Room to send the share whole, if it holds this much.
+    pub(super) fn room_for(&self, bytes: u64) -> Result<WholeRoom, ShareFailure> {
+        let shares = self.app.shares().ok_or(ShareFailure::Off)?;
+        shares.room_for(bytes).map_err(|_| ShareFailure::TooManyViewers)
     }
 
     /// Writes into the audit that the share is read by the right that is shown, if one is.

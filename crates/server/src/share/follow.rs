@@ -7,7 +7,7 @@
 
 use super::limits::PAGE;
 use super::refuse::ShareFailure;
-use crate::app::{App, Page, Reader};
+use crate::app::{App, Page, Reader, WholeRoom};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use sturdy_store::share::{ShareAuth, ShareError, ShareUpdate, Standing, ViewPage};
@@ -41,6 +41,8 @@ pub(super) struct Follower {
     is_current: bool,
     is_over: bool,
     heartbeat: Duration,
+    /// Held until everything was sent.
+    room: WholeRoom,
     /// Counted as long as it follows.
     _reader: Reader,
 }
@@ -61,6 +63,14 @@ impl Follower {
         }
         let now = app.engine().clock().now();
         let standing = app.engine().store().share_standing(now, share.clone(), auth.clone()).await?;
+        let room = match cursor {
+            Some(_) => None,
+            None => {
+                let weight = app.engine().store().share_weight(share.clone()).await?;
+                let room = shares.room_for(weight.map_or(0, |weight| weight.bytes));
+                room.map_err(|_| ShareFailure::TooManyViewers)?
+            }
+        };
         let moved = wakes.watch(&share);
         let reader = shares.readers().enter(&share, auth.as_ref().and_then(ShareAuth::capability));
         Ok(Self {
@@ -74,6 +84,7 @@ impl Follower {
             is_current: false,
             is_over: false,
             heartbeat: limits.heartbeat,
+            room,
             _reader: reader,
         })
     }
@@ -82,6 +93,10 @@ impl Follower {
     pub(super) async fn next(&mut self) -> Option<ViewerUpdate> {
         if self.is_over {
             return None;
+        }
+        // Whoever asks for more has been sent what came before.
+        if self.cursor.is_some() {
+            self.room = None;
         }
         let closing = self.app.closing().clone();
         loop {

@@ -182,21 +182,31 @@ async fn sync(
     responses((status = 200, description = "Values", body = [Object]), (status = 304, description = "As before")))]
 async fn data(at: AtShare, headers: HeaderMap) -> Result<Response, ShareFailure> {
     at.note_read().await;
-    let (info, items) = at.store().share_snapshot(at.call.now, at.share.clone(), at.bearer.clone()).await?;
-    let tag = format!("\"{}\"", info.cursor);
-    let tag = HeaderValue::from_str(&tag).expect("BUG: a number is a header");
-    let is_known = headers.get(IF_NONE_MATCH) == Some(&tag);
-    let mut response = if is_known {
-        let mut unchanged = reply::no_content();
-        *unchanged.status_mut() = StatusCode::NOT_MODIFIED;
-        unchanged
-    } else {
-        reply::json(&in_wire_order(items))
+    let weight = at.store().share_weight(at.share.clone()).await?;
+    let is_known = weight.is_some_and(|weight| headers.get(IF_NONE_MATCH) == Some(&tag_of(weight.cursor)));
+    let (cursor, mut response) = match weight {
+        Some(weight) if is_known => {
+            // Who has the newest need not be read anything, only be allowed to know it.
+            at.store().share_standing(at.call.now, at.share.clone(), at.bearer.clone()).await?;
+            let mut unchanged = reply::no_content();
+            *unchanged.status_mut() = StatusCode::NOT_MODIFIED;
+            (weight.cursor, unchanged)
+        }
+        _ => {
+            let room = at.room_for(weight.map_or(0, |weight| weight.bytes))?;
+            let found = at.store().share_snapshot(at.call.now, at.share.clone(), at.bearer.clone());
+            let (info, items) = found.await?;
+            (info.cursor, reply::json_holding(&in_wire_order(items), room))
+        }
     };
-    response.headers_mut().insert(ETAG, tag);
+    response.headers_mut().insert(ETAG, tag_of(cursor));
     // So that a deleted share stops being shown.
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     Ok(announced(response))
+}
+
+fn tag_of(cursor: u64) -> HeaderValue {
+    HeaderValue::from_str(&format!("\"{cursor}\"")).expect("BUG: a number is a header")
 }
 
 /// The session, messages, parts, one diff, one list of models.

@@ -320,10 +320,9 @@ impl Handle {
     async fn snapshot(&self) -> Outcome {
         let at = self.at();
         at.note_read().await;
-        let found = at.store().share_snapshot(at.call.now, at.share.clone(), at.bearer.clone()).await;
-        match found {
-            Ok((info, ops)) => Ok(whole(info.cursor, &ops)),
-            Err(refused) => Err(ShareFailure::from(refused).thrown().await),
+        match read_whole(&at).await {
+            Ok(whole) => Ok(whole),
+            Err(refused) => Err(refused.thrown().await),
         }
     }
 
@@ -436,4 +435,12 @@ async fn given<T: serde::Serialize>(answer: Result<T, ShareFailure>) -> Outcome 
         Ok(answer) => Ok(to_value(&answer)?),
         Err(unmet) => Err(unmet.thrown().await),
     }
+}
+
+async fn read_whole(at: &AtShare) -> Result<Value, ShareFailure> {
+    let weight = at.store().share_weight(at.share.clone()).await?;
+    let _room = at.room_for(weight.map_or(0, |weight| weight.bytes))?;
+    let found = at.store().share_snapshot(at.call.now, at.share.clone(), at.bearer.clone()).await;
+    let (info, ops) = found?;
+    Ok(whole(info.cursor, &ops))
 }

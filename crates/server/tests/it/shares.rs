@@ -93,6 +93,36 @@ async fn what_opencodes_client_sends_is_shown_in_the_order_its_import_reads() {
 }
 
 #[tokio::test]
+async fn only_so_many_large_shares_are_on_their_way_whole_at_once() {
+    let world = world().await;
+    let share = share(&world).await;
+    // More than the system keeps of an answer that nobody reads.
+    for number in 0..3 {
+        let text = "x".repeat(3_500_000);
+        let part = json!({ "id": format!("prt_{number}"), "messageID": "msg_1", "text": text });
+        assert_eq!(sync(&world, &share, json!([{ "type": "part", "data": part }])).await.status, 200);
+    }
+    let path = format!("/api/share/{}/data", share.0);
+    let mut unread = Vec::new();
+    for _ in 0..8 {
+        let answer = world.request("GET", &path).send().await.unwrap();
+        assert_eq!(answer.status(), 200);
+        unread.push(answer);
+    }
+
+    // Was: each was read into memory, for as many as asked and for as long as they did not read.
+    assert_eq!(code(&world.get(&path).await), (503, "overloaded".to_owned()));
+    let following = world.get(&format!("/api/share/{}/events", share.0)).await;
+    assert_eq!(code(&following), (503, "overloaded".to_owned()));
+    let known = world.request("GET", &path).header("if-none-match", "\"3\"").send().await.unwrap();
+    assert_eq!(known.status(), 304);
+    drop(unread);
+    while world.get(&path).await.status != 200 {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
 async fn a_wrong_secret_and_an_unknown_share_change_nothing() {
     let world = world().await;
     let (id, secret) = share(&world).await;

@@ -72,6 +72,13 @@ pub struct ShownOp {
     pub data: Option<Box<RawValue>>,
 }
 
+/// Where a share stands, and what its payloads take together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShareWeight {
+    pub cursor: u64,
+    pub bytes: u64,
+}
+
 /// What a viewer of a share is sent next.
 #[derive(Clone, Debug)]
 pub enum ShareUpdate {
@@ -155,6 +162,16 @@ impl crate::Store {
         self.view(move |connection| {
             let (row, _) = may_read(connection, &share, auth.as_ref(), now)?;
             whole(connection, &share, row)
+        })
+        .await
+    }
+
+    /// Where a share stands and how much it holds, whoever asks: to know what reading it would cost. None if it is gone.
+    pub async fn share_weight(&self, share: String) -> Result<Option<ShareWeight>, ShareError> {
+        self.view(move |connection| match capability::load_share(connection, &share) {
+            Ok(row) => Ok(Some(ShareWeight { cursor: row.cursor, bytes: row.bytes })),
+            Err(ShareError::Refused(_)) => Ok(None),
+            Err(cause) => Err(cause),
         })
         .await
     }
