@@ -68,8 +68,14 @@ async fn gate(State(app): State<App>, mut request: Request, next: Next) -> Respo
         *request.uri_mut() = plain;
     }
     let path = request.uri().path().to_owned();
-    let answered = answer_admitted(app, request, next).await;
-    error::in_words_of(&path, answered)
+    let id = request_id(request.headers());
+    let answered = answer_admitted(app, request, &id, next).await;
+    let mut answered = error::in_words_of(&path, answered);
+    // Whoever is turned away at the door may name it too.
+    if let Ok(id) = HeaderValue::from_str(&id) {
+        answered.headers_mut().insert(REQUEST_ID, id);
+    }
+    answered
 }
 
 /// The same address without empty segments: a client that is given `http://host/` as its base asks for `//session`.
@@ -93,7 +99,7 @@ fn without_empty_segments(uri: &Uri) -> Option<Uri> {
     Uri::from_parts(parts).ok()
 }
 
-async fn answer_admitted(app: App, request: Request, next: Next) -> Response {
+async fn answer_admitted(app: App, request: Request, id: &str, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
     let names = app.password().is_none().then(|| app.names());
     if let Err(refused) = door::refuse(names, app.origins(), &parts) {
@@ -113,10 +119,9 @@ async fn answer_admitted(app: App, request: Request, next: Next) -> Response {
         || is_read_with_ticket(&parts);
     let is_page = parts.headers.contains_key(PAGE_HEADER);
     let admitted = if is_open { Ok(Admission::of(Caller::Anyone)) } else { admit(&app, &parts, peer).await };
-    let id = request_id(&parts.headers);
     let mut response = match admitted {
         Ok(Admission { caller, renewed }) => {
-            let span = request_span(&id, &caller, &parts);
+            let span = request_span(id, &caller, &parts);
             let behalf = grants::behalf(&caller, &parts);
             parts.extensions.insert(caller.clone());
             let answered = on_behalf(behalf, answer(&app, parts, body, next)).instrument(span);
@@ -144,9 +149,6 @@ async fn answer_admitted(app: App, request: Request, next: Next) -> Response {
             ApiError::Overloaded(why.to_owned()).into_response()
         }
     };
-    if let Ok(id) = HeaderValue::from_str(&id) {
-        response.headers_mut().insert(REQUEST_ID, id);
-    }
     cors::stamp(origin, response.headers_mut());
     response
 }

@@ -248,9 +248,22 @@ async fn every_answer_names_its_request() {
     let own = world.get("/global/health").await;
     let given = world.request("GET", "/nowhere").header("x-request-id", "build-7.3_a").send().await.unwrap();
     let hostile = world.request("GET", "/nowhere").header("x-request-id", "a b;c").send().await.unwrap();
+    let page = world.request("POST", "/session").header("origin", "https://evil.example");
+    let turned_away = page.header("x-request-id", "page-1").send().await.unwrap();
+    let asked_first = world.request("OPTIONS", "/session").header("origin", "http://localhost:3000");
+    let asked_first = asked_first.header("x-request-id", "page-2").send().await.unwrap();
 
     assert_eq!(own.status, 401);
     assert!(own.header("x-request-id").unwrap().starts_with("req_"));
     assert_eq!(given.headers()["x-request-id"], "build-7.3_a");
     assert!(hostile.headers()["x-request-id"].to_str().unwrap().starts_with("req_"));
+    // Was: those that were turned away at the door had none.
+    assert_eq!(
+        (turned_away.status().as_u16(), &turned_away.headers()["x-request-id"]),
+        (403, &"page-1".parse().unwrap())
+    );
+    assert_eq!(
+        (asked_first.status().as_u16(), &asked_first.headers()["x-request-id"]),
+        (204, &"page-2".parse().unwrap())
+    );
 }
