@@ -94,7 +94,7 @@ async function makeSessions() {
 }
 
 async function firstLoads(session) {
-  const list = await measured(desk, '/', (page) => page.locator('.list-row').first().waitFor());
+  const list = await measured(desk, '/', '.list-row');
   results['script until the list, bytes'] = list.bytes.script;
   results['style, bytes'] = list.bytes.style;
   results['fonts, bytes'] = list.bytes.font;
@@ -104,7 +104,7 @@ async function firstLoads(session) {
   for (let i = 0; i < 25; i += 1) await desk.prompt(small, `Message ${i}\n\nwith **some** text.`, ECHO);
   const rows = (page) => page.locator('.list-row').first().waitFor();
   const answers = (page) => page.locator('.step .prose').last().waitFor();
-  const opened = await measured(desk, `/s/${session.id}`, answers);
+  const opened = await measured(desk, `/s/${session.id}`, '.step .prose');
   results['script until a session, bytes'] = opened.bytes.script;
   await desk.leave();
   await otherLoads(small);
@@ -129,7 +129,7 @@ async function firstLoads(session) {
 async function otherLoads(session) {
   const { share } = await desk.server.tell('POST', `/session/${session.id}/share`);
   const address = new URL(share.url);
-  const shared = await measured(desk, address.pathname + address.hash, (page) => page.locator('.prompt-text').first().waitFor());
+  const shared = await measured(desk, address.pathname + address.hash, '.prompt-text');
   results['script of the share page, bytes'] = shared.bytes.script;
   await desk.leave();
   const empty = await desk.session({ title: 'Empty' });

@@ -27,9 +27,9 @@ test('list, session and share page load within their budgets', { skip: process.e
   const data = [{ type: 'session', data: await desk.server.tell('GET', `/session/${session.id}`) }, { type: 'message', data: message.info }, ...message.parts.map((part) => ({ type: 'part', data: part }))];
   await desk.server.tell('POST', `/api/share/${share.id}/sync`, { secret: share.secret, data });
 
-  const list = await measured(desk, '/', (page) => page.locator('.list-row').first().waitFor());
-  const opened = await measured(desk, `/s/${session.id}`, (page) => page.locator('.step .prose').last().waitFor());
-  const shared = await measured(desk, `/share/${share.id}`, (page) => page.locator('.prompt-text').first().waitFor());
+  const list = await measured(desk, '/', '.list-row');
+  const opened = await measured(desk, `/s/${session.id}`, '.step .prose');
+  const shared = await measured(desk, `/share/${share.id}`, '.prompt-text');
 
   within('script until the list, bytes', list.bytes.script);
   within('style, bytes', list.bytes.style);

@@ -4,13 +4,15 @@
  * Opens an address with an empty cache.
  * @param {import('./desk.mjs').Desk} desk
  * @param {string} path
- * @param {(page: import('playwright-core').Page) => Promise<unknown>} ready until it is usable
+ * @param {string | ((page: import('playwright-core').Page) => Promise<unknown>)} ready until it is usable; what is drawn then, to count
+ *   exactly what came before it, however late this program hears of it
  * @param {{ cpu: number, latency: number, bytesPerSecond: number }} [slow] how much slower than this machine; -1 is as fast
  * @param {() => void} [first] runs in the page before its own script
  */
 export async function measured(desk, path, ready, slow, first) {
   const page = await desk.tab('/favicon.svg', { isFresh: true });
   if (first !== undefined) await page.addInitScript(first);
+  if (typeof ready === 'string') await page.addInitScript(watchFor, ready);
   const network = await page.context().newCDPSession(page);
   await network.send('Network.enable');
   await network.send('Performance.enable');
@@ -32,14 +34,31 @@ export async function measured(desk, path, ready, slow, first) {
   }
   const began = Date.now();
   await page.goto(desk.server.url + path);
-  await ready(page);
+  if (typeof ready === 'string') await page.waitForFunction(() => globalThis.usableAt !== undefined);
+  else await ready(page);
   const tookMs = Date.now() - began;
   const metrics = async () => {
     await network.send('HeapProfiler.collectGarbage');
     const { metrics: list } = await network.send('Performance.getMetrics');
     return Object.fromEntries(list.map(({ name, value }) => [name, value]));
   };
-  return { page, bytes: { ...bytes }, tookMs, metrics };
+  return { page, bytes: typeof ready === 'string' ? await page.evaluate(loaded) : { ...bytes }, tookMs, metrics };
+}
+
+/** In the page, before its own script: notes when something is drawn. */
+function watchFor(selector) {
+  const look = () => {
+    if (document.querySelector(selector)) globalThis.usableAt = performance.now();
+    else requestAnimationFrame(look);
+  };
+  look();
+}
+
+/** In the page: what was on the wire until then. The stream has no end, and the icon is asked for by the browser itself. */
+function loaded() {
+  const before = performance.getEntriesByType('resource').filter((one) => one.responseEnd > 0 && one.responseEnd <= globalThis.usableAt && !/event|favicon/.test(one.name));
+  const sum = (ending) => before.filter((one) => ending.test(new URL(one.name).pathname)).reduce((total, one) => total + one.transferSize, 0);
+  return { script: sum(/\.js$/), style: sum(/\.css$/), font: sum(/\.(woff2?|ttf|otf)$/), requests: before.length + 1 };
 }
 
 /** Bytes and counts that do not depend on the machine. Times are in `bench.mjs`. */

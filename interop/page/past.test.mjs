@@ -172,6 +172,37 @@ test('an address leads to a part of a message, also to one that is folded away w
   await page.locator('.prompt').first().waitFor();
 });
 
+test('an address leads to a part whose script arrives late', async () => {
+  const session = await desk.session({ title: 'Late parts' });
+  desk.provider.will((reply) => {
+    for (let i = 0; i < 3; i += 1) reply.call('glob', { pattern: `*.kind${i}` });
+    reply.finish();
+  }, says('Looked.'));
+  await desk.server.tell('POST', `/session/${session.id}/message`, { parts: [{ type: 'text', text: 'look around' }] });
+  const all = await desk.server.tell('GET', `/session/${session.id}/message`);
+  const [, second] = all.flatMap((message) => message.parts).filter((part) => part.type === 'tool');
+  const page = await desk.tab('/favicon.svg');
+  const gate = new Gate();
+  let late = 0;
+  await page.route('**/ui/**/tools.js', async (route) => {
+    late += 1;
+    await gate.opened;
+    return route.fallback();
+  });
+
+  await page.goto(`${desk.server.url}/s/${session.id}#${second.id}`);
+  await page.locator('.step .prose', { hasText: 'Looked.' }).waitFor();
+  await until('it is asked for', () => late > 0);
+  // More than enough for a jump that does not wait.
+  await page.evaluate(async () => {
+    for (let i = 0; i < 60; i += 1) await new Promise((done) => requestAnimationFrame(done));
+  });
+  gate.open();
+
+  // Was: what is folded with others stayed folded.
+  await inSight(page, page.locator(`.look [data-part="${second.id}"]`).getByText('*.kind1'));
+});
+
 test('words are found in the open session, also far above what is drawn, and the keys lead from hit to hit', async () => {
   const session = await desk.session({ title: 'To look through' });
   await desk.prompt(session, 'The first echidna');

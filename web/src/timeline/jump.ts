@@ -11,6 +11,8 @@ import { frames } from "./frames.ts";
 /** A jump reads larger pages, and this many of them at most. */
 const PAGE_LARGE = 100;
 const PAGES_MAX = 100;
+/** How often a part is looked at whose script is not here yet: some ten seconds. */
+const LATE_LOOKS_MAX = 300;
 
 /** Which message a place is in, as far as that is known. */
 function messageAt(sessionID: string, { message, part }: TalkPlace): string | undefined {
@@ -58,6 +60,8 @@ export async function drawnAt(message: string, part: string | undefined): Promis
 }
 
 async function unfold(element: HTMLElement | undefined): Promise<void> {
+  // Its script may be on its way: until then it is empty.
+  for (let looks = 0; element?.childElementCount === 0 && looks < LATE_LOOKS_MAX; looks += 1) await frames();
   const fold = element?.querySelector("details");
   if (!fold || fold.open) return;
   fold.open = true;

@@ -6,7 +6,7 @@ import { asks, status, thread } from "../view/store.ts";
 import { messagePath, route } from "../view/router.ts";
 import { words } from "../words/en.ts";
 import { compactionWords } from "./divider.tsx";
-import type { TimelineRow } from "./timeline.tsx";
+import type { TimelineRow } from "./rows.ts";
 
 type MarkKind = "prompt" | "error" | "ask" | "summary";
 

@@ -10,11 +10,11 @@ import { Icon } from "../kit/icon.tsx";
 import { asCallError } from "../wire/api.ts";
 import { boundThread, readOlder } from "../view/live.ts";
 import type { TalkPlace } from "../view/router.ts";
-import { message, past, session, thread } from "../view/store.ts";
+import { message, session, thread } from "../view/store.ts";
 import { words } from "../words/en.ts";
-import { pendingPrompts } from "../view/prompts.ts";
 import { showToast } from "../kit/toast.tsx";
 import { frames } from "./frames.ts";
+import { type TimelineRow, rowsOf, stableRows } from "./rows.ts";
 import { Turn } from "./turn.tsx";
 import { SendingPrompt } from "./sending.tsx";
 
@@ -38,13 +38,6 @@ const ROWS_FIRST = 10;
 const LOOKS_MAX = 10;
 /** What stands above a part that was gone to stays in sight. */
 const ABOVE_PART_PX = 48;
-
-export type TimelineRow =
-  | { readonly kind: "message"; readonly id: string; /** Older than what the model sees. */ readonly isPast: boolean }
-  | { readonly kind: "tail" }
-  | { readonly kind: "undone" }
-  | { readonly kind: "notice"; readonly index: number }
-  | { readonly kind: "sending"; readonly id: string };
 
 export function Timeline(props: { sessionID: string; target: TalkPlace | undefined }) {
   // Not there before the first drawing.
@@ -312,91 +305,6 @@ function Row(props: { row: TimelineRow; sessionID: string; index: number; total:
 function rowValue(sessionID: string, row: TimelineRow): unknown {
   if (row.kind === "message") return message(sessionID, row.id);
   return row.kind === "notice" ? thread(sessionID)?.notices[row.index] : row;
-}
-
-/** Rows keep their identity while they say the same, so that nothing is drawn again; `onTaken` is told what stays when some go. */
-function stableRows(rows: () => TimelineRow[], onTaken: (kept: ReadonlySet<TimelineRow>) => void): () => readonly TimelineRow[] {
-  let known = new Map<string, TimelineRow>();
-  return createMemo(() => {
-    const next = new Map<string, TimelineRow>();
-    const list = rows().map((row) => {
-      const name = nameOf(row);
-      const kept = known.get(name) ?? row;
-      next.set(name, kept);
-      return kept;
-    });
-    if ([...known.keys()].some((name) => !next.has(name))) untrack(() => onTaken(new Set(list)));
-    known = next;
-    return list;
-  });
-}
-
-function nameOf(row: TimelineRow): string {
-  switch (row.kind) {
-    case "message":
-      return row.isPast ? `past ${row.id}` : row.id;
-    case "sending":
-      return `sending ${row.id}`;
-    case "notice":
-      return `notice ${row.index}`;
-    case "undone":
-    case "tail":
-      return row.kind;
-    default:
-      return row satisfies never;
-  }
-}
-
-function rowsOf(sessionID: string): TimelineRow[] {
-  const found = thread(sessionID);
-  if (!found) return [];
-  const rows: TimelineRow[] = [];
-  const undoneFrom = session(sessionID)?.revert?.messageID;
-  const cut = undoneFrom === undefined ? -1 : found.order.indexOf(undoneFrom);
-  const shown = cut < 0 ? found.order : found.order.slice(0, cut);
-  const notices = noticesByPlace(sessionID);
-  const tail = tailOf(found.order, found.summaries);
-  const push = (index: number) => rows.push({ kind: "notice", index });
-  notices.get(undefined)?.forEach(push);
-  shown.forEach((id, index) => {
-    // Below the divider if nothing before it was kept.
-    const isTail = index === tail.from;
-    if (isTail && !found.summaries.has(id)) rows.push({ kind: "tail" });
-    rows.push({ kind: "message", id, isPast: index < tail.from });
-    if (isTail && found.summaries.has(id)) rows.push({ kind: "tail" });
-    notices.get(id)?.forEach(push);
-  });
-  if (cut >= 0) rows.push({ kind: "undone" });
-  for (const prompt of READ_ONLY || past()?.sessionID === sessionID ? [] : pendingPrompts(sessionID)) {
-    if (!found.messages.has(prompt.messageID)) rows.push({ kind: "sending", id: prompt.messageID });
-  }
-  return rows;
-}
-
-/** From which message on the model sees everything; what is older is dimmed. */
-function tailOf(order: readonly string[], summaries: ReadonlyMap<string, string | undefined>): { readonly from: number } {
-  if (summaries.size === 0) return { from: -1 };
-  const at = order.findLastIndex((id) => summaries.has(id));
-  const kept = order.indexOf(summaries.get(order[at] ?? "") ?? "");
-  return { from: kept >= 0 && kept < at ? kept : at };
-}
-
-/** Indexes of notices by the message they stand behind; those that an answer says too are left out. */
-function noticesByPlace(sessionID: string): Map<string | undefined, number[]> {
-  const places = new Map<string | undefined, number[]>();
-  thread(sessionID)?.notices.forEach((notice, index) => {
-    if (isSaidByMessage(sessionID, notice.error.data?.message)) return;
-    places.set(notice.after, [...(places.get(notice.after) ?? []), index]);
-  });
-  return places;
-}
-
-/** The same error usually stands on the answer it ended, too. */
-function isSaidByMessage(sessionID: string, text: string | undefined): boolean {
-  const found = thread(sessionID);
-  return [...(found?.messages.values() ?? [])].some(
-    ({ value }) => value.role === "assistant" && value.error !== undefined && value.error.data?.message === text,
-  );
 }
 
 /** Used by keys that move from message to message. */
