@@ -22,7 +22,7 @@ pub struct Commit {
     /// In the order they are to be written.
     pub rows: Vec<RowWrite>,
     /// The parent of the session that it creates; refused inside the transaction if that was removed.
-    pub parent: Option<SessionId>,
+    pub parent: Option<Box<SessionId>>,
     /// The grant it is made with; refused inside the transaction if that does not allow it now.
     pub grant: Option<GrantUse>,
 }

@@ -245,7 +245,7 @@ impl Actor {
         let stored =
             entries.iter().enumerate().map(|(index, entry)| new_entry(entry, actor(index))).collect();
         let session = self.id.clone();
-        let parent = parent_of_new(&entries);
+        let parent = parent_of_new(&entries).map(Box::new);
         let commit = Commit { session, expected: self.seq, entries: stored, rows, parent, grant };
         let changed = ChangedMessages::of(&commit.rows);
         let (directory, project) = self.place(&entries);

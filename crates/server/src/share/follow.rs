@@ -96,7 +96,7 @@ impl Follower {
         }
         // Whoever asks for more has been sent what came before.
         if self.cursor.is_some() {
-            self.room = None;
+            drop(self.room.take());
         }
         let closing = self.app.closing().clone();
         loop {

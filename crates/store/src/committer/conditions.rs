@@ -20,7 +20,7 @@ pub(super) fn judge<'a>(
     if let Some(parent) = &commit.parent
         && is_removed(transaction, parent, before)?
     {
-        return Ok(Some(CommitError::ParentRemoved(parent.clone())));
+        return Ok(Some(CommitError::ParentRemoved(SessionId::clone(parent))));
     }
     let Some(grant) = &commit.grant else { return Ok(None) };
     let now = commit.entries.last().map_or(0, |entry| entry.at);

@@ -43,7 +43,7 @@ stores! {
     async fn nothing_is_created_below_a_session_that_was_removed(store: Store) {
         let below = |child: &str, parent: &str| {
             let mut draft = Draft::new(child, 0).session("child");
-            draft.commit.parent = Some(ses(parent));
+            draft.commit.parent = Some(Box::new(ses(parent)));
             draft.commit
         };
         let info = r#"{"info":{"id":"ses_a","slug":"s","projectID":"global","directory":"/work","title":"s",

@@ -69,7 +69,7 @@ stores! {
     async fn an_empty_share_that_is_written_to_in_time_is_kept(store: Store) {
         for number in 0..40 {
             let share = format!("unused{number}");
-            let owner = SturdyRef::new(&share, &format!("cap{number}"), "secret");
+            let owner = SturdyRef::new(&share, format!("cap{number}"), "secret");
             store.create_share(call(), NewShare { share, owner, request: None, ..unused() }).await.unwrap();
         }
         create(&store).await;
