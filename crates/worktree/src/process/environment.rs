@@ -18,6 +18,10 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 /// Names that begin so are settings of the server.
 const OWN_BEGINNINGS: [&str; 2] = ["STURDY_", "OPENCODE_"];
 
+/// What the service manager says to the server alone: a command that had it could speak in the server's name.
+const OF_THE_SERVICE_MANAGER: [&str; 6] =
+    ["LISTEN_FDNAMES", "LISTEN_FDS", "LISTEN_PID", "NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC"];
+
 /// Programs do not work without these, whoever else reads them.
 const NEEDED: [&str; 12] = [
     "HOME",
@@ -108,7 +112,7 @@ impl Inherited {
 }
 
 fn is_own_setting(name: &str) -> bool {
-    OWN_BEGINNINGS.iter().any(|start| name.starts_with(start))
+    OWN_BEGINNINGS.iter().any(|start| name.starts_with(start)) || OF_THE_SERVICE_MANAGER.contains(&name)
 }
 
 fn users() -> BTreeMap<OsString, OsString> {

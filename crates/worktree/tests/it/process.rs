@@ -197,7 +197,8 @@ fn keys_and_own_settings_are_not_inherited() {
     );
     inherited.clone().hide(names(&["HIDDEN_SINCE", "LATER"]));
 
-    for name in ["MY_PROVIDERS_KEY", "HIDDEN_SINCE", "STURDY_PASSWORD", "OPENCODE_SERVER_PASSWORD"] {
+    let own = ["STURDY_PASSWORD", "OPENCODE_SERVER_PASSWORD", "NOTIFY_SOCKET", "LISTEN_FDS"];
+    for name in ["MY_PROVIDERS_KEY", "HIDDEN_SINCE"].into_iter().chain(own) {
         assert!(inherited.is_hidden(name), "{name}");
     }
     for name in ["PATH", "HOME", "GITHUB_TOKEN", "MY_OWN_API_KEY", "GIVEN_BACK", "LATER"] {
