@@ -208,7 +208,7 @@ impl LeftOut {
     /// As the server knows it, and as people do.
     pub(crate) fn names(self) -> (&'static str, &'static str) {
         match self {
-            Self::Outputs => ("outputs", "answers of tools"),
+            Self::Outputs => ("outputs", "outputs of tools"),
             Self::Files => ("files", "contents of files"),
             Self::Thoughts => ("thoughts", "thoughts"),
         }

@@ -72,7 +72,7 @@ fn sessions_are_listed_found_renamed_copied_exported_and_removed() {
     let page = place.run(&["session", "export", rivers, "--html", "--redact"]);
     assert!(page.stdout.contains("<p>Redacted: ") && page.stdout.contains("<pre>one</pre>"), "{page:?}");
     let page = place.run(&["session", "export", rivers, "--html", "--redact=outputs,files"]);
-    assert!(page.stdout.contains("<p>Redacted: answers of tools and contents of files are"), "{page:?}");
+    assert!(page.stdout.contains("<p>Redacted: outputs of tools and contents of files are"), "{page:?}");
     assert_eq!(place.run(&["session", "export", rivers, "--html", "--redact=names"]).code, Some(2));
     assert_eq!(
         place.run(&["session", "export", rivers, "--redact"]).code,

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Omitted {
-    /// What tools answered.
+    /// Outputs of tools.
     Outputs,
     /// What files hold: attached ones, written ones, read ones, differences.
     Files,
@@ -31,7 +31,7 @@ impl Omitted {
 
     fn words(self) -> &'static str {
         match self {
-            Self::Outputs => "answers of tools",
+            Self::Outputs => "outputs of tools",
             Self::Files => "contents of files",
             Self::Thoughts => "thoughts",
         }

@@ -589,7 +589,7 @@ async fn a_redacted_file_holds_what_was_said_and_nothing_that_was_found() {
     assert!(
         redacted.contains("\"leftOut\":[\"outputs\",\"files\",\"thoughts\"]")
             && redacted
-                .contains("<p>Redacted: answers of tools, contents of files and thoughts are left out.</p>")
+                .contains("<p>Redacted: outputs of tools, contents of files and thoughts are left out.</p>")
     );
     let thoughtless = export("?redact=thoughts").await;
     assert!(thoughtless.text.contains("a secret"), "only what is named is left out");
@@ -597,7 +597,7 @@ async fn a_redacted_file_holds_what_was_said_and_nothing_that_was_found() {
     let name = thoughtless.header("content-disposition").unwrap();
     assert!(name.ends_with("-redacted.html\""), "{name}");
     let printed = export("?redact=outputs,thoughts").await.text;
-    assert!(!printed.contains("a secret") && printed.contains("answers of tools and thoughts are left out"));
+    assert!(!printed.contains("a secret") && printed.contains("outputs of tools and thoughts are left out"));
     // Was it meant? A file that holds more than that cannot be taken back.
     for wish in ["yes", "", "outputs,everything", "outputs,", "Files"] {
         assert_eq!(export(&format!("?redact={wish}")).await.status, 400, "{wish}");

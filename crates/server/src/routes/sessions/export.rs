@@ -5,7 +5,7 @@
 //! model or a person wrote becomes text: in the transcript by escaping, in the data by writing every `<` as `\u003c`.
 //! The policy in the file lets nothing run but the script it was built with.
 //!
-//! With `redact` the file is without answers of tools, contents of files or thoughts, as it was chosen, and says so.
+//! With `redact` the file is without outputs of tools, contents of files or thoughts, as it was chosen, and says so.
 //!
 //! Not here: how the reader looks (`web/src/share/`).
 
